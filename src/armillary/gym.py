@@ -30,11 +30,11 @@ from armillary.control.environment_loop import (
     environment_program,
     read_times,
 )
-from armillary.errors import ParameterError, require
+from armillary.errors import ParameterError, require, shown
 from armillary.llvm.building.routines import real_array
 from armillary.program.program import Program
 from armillary.runtime.models.compiled import compiled_model
-from armillary.untyped import DataMapping, DataTable, LibraryObject
+from armillary.untyped import DataMapping, DataTable, Given, LibraryObject
 
 gymnasium: LibraryObject = require("gymnasium", extra="gym", purpose="environments of armillary.gym")
 
@@ -43,6 +43,17 @@ _AUTORESET = {
     "next step": gymnasium.vector.AutoresetMode.NEXT_STEP,
     "same step": gymnasium.vector.AutoresetMode.SAME_STEP,
 }
+
+
+def _type_of_reals(dtype: Given) -> np.dtype:
+    """Return the type of observations and actions; raise an error if it does not hold fractions."""
+    try:
+        found: np.dtype = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found.kind != "f":
+        raise ParameterError(f"dtype= must be a type of reals, numpy.float32 or float64, not {shown(dtype)}")
+    return found
 
 
 class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # the library may not be installed
@@ -84,7 +95,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         self._loop = CompiledEnvironmentLoop(
             EnvironmentLoop(program, terms.places, terms.seen, len(terms.bounds), drawn, self._same_step)
         )
-        self._spaces(terms.action_limits, np.dtype(dtype))  # type: ignore[call-overload]  # an error of NumPy otherwise
+        self._spaces(terms.action_limits, _type_of_reals(dtype))
         self._room(program, terms, time_limit)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         self._began = False

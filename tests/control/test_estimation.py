@@ -77,11 +77,13 @@ def test_measurements_that_are_missing_correct_nothing():
         ({"time": [0, 1]}, "no column 'b.q1'"),
         ({"time": [0, 0], "b.q1": [1, 2]}, "must increase"),
         ({"time": [0, 1], "b.q1": [1, 2, 3]}, "3 values for 2 times"),
+        ({"time": [0, 1], "b.q1": [1, np.inf]}, "'b.q1' has an infinite value; NaN is for what is missing"),
+        ({"time": [0, 1], "b.q1": [1, "two"]}, "'b.q1' of the data must be a number or an array of numbers"),
     ],
 )
 def test_wrong_data_are_named(data, words):
     with pytest.raises(arm.ArmillaryError, match=words):
-        slider().estimate(data, ["b.q1"], process=1.0, measurement=1.0)
+        slider().estimate(data, "b.q1", process=1.0, measurement=1.0)  # one name need not be in a list
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])

@@ -207,6 +207,8 @@ def test_a_step_needs_a_reset():
         ({"observations": []}, "observations= is empty"),
         ({"step": 0.0}, "step must be more than zero"),
         ({"time_limit": 0.0}, "time_limit must be more than zero"),
+        ({"dtype": "wide"}, "dtype= must be a type of reals, .* not 'wide'"),
+        ({"dtype": np.int32}, "dtype= must be a type of reals"),
     ],
 )
 def test_wrong_arguments_are_named(changed, words):

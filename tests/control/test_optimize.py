@@ -13,7 +13,7 @@ from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import symbol
 from armillary.control.nonlinear_program import PhasedProgram
 from armillary.control.optimum import Outcome, message_of
-from armillary.control.problem import read_problem
+from armillary.control.problem import ExpressionReader, read_problem
 from armillary.control.scheme import SCHEMES, Mesh
 from armillary.control.shooting import make_program, uniform_mesh
 from tests.control.systems import bead, cart_pole, slider
@@ -73,6 +73,27 @@ def test_least_effort_of_the_double_integrator_is_12_and_linear(method):
     ).check()  # fmt: skip
     assert found.cost == pytest.approx(12, rel=1e-9)
     assert np.allclose(found.run["F"], 6 - 12 * found.run.time, atol=1e-7)
+
+
+def test_accelerations_in_a_cost_are_those_of_the_motion():
+    """A force F on a cart of 1 kg under a hanging pole of 0.5 m: a = F, and −F/L turns the pole."""
+    equations = core_of(cart_pole()).equations
+    system, read = equations.system, ExpressionReader(equations, {}, None).read
+    point = dict.fromkeys(("cart.q1", "cart.u1", "pole.q1", "pole.u1"), 0.0) | {"F": 2.0, "L": 0.5}
+    ahead = arm.dot(arm.acceleration(system.bodies["cart"].com), system.ground.x)
+    turning = arm.dot(arm.angular_acceleration(system.bodies["pole"]), system.ground.z)
+    found = [arm.evaluate(read(value, "cost="), point) for value in (ahead, turning)]
+    assert found == pytest.approx([2.0, -4.0], rel=1e-13)
+    tip = arm.evaluate(read("2*tip", "cost="), point | {"cart.q1": 1.0, "pole.q1": np.pi / 6})
+    assert tip == pytest.approx(2 * (1.0 + 0.5 * 0.5), rel=1e-14)  # an output within a text
+
+
+def test_a_reaction_in_a_cost_must_be_an_output():
+    s = arm.System("slider")
+    hold = s.reaction_force(s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0))
+    read = ExpressionReader(core_of(s.derive()), {}, None).read
+    with pytest.raises(arm.ArmillaryError, match=r"'b joint force y', which does not follow .* s\.output"):
+        read(arm.dot(hold, s.ground.y), "cost=")
 
 
 def test_least_time_of_the_double_integrator_switches_in_the_middle():
@@ -307,7 +328,9 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
     ("changed", "words"),
     [
         ({"cost": "G^2"}, "there is nothing called 'G'"),
+        ({"cost": "ground.x"}, "is no scalar; take a component"),
         ({"duration": -1}, "duration= must be more than zero"),
+        ({"duration": np.inf}, r"must be finite, not inf; give \(low, high\)"),
         ({"final": {"b.q1": (2, 1)}}, "the lower limit 2 is above the upper one, 1"),
         ({"final": {"b.q1": np.nan}}, "is not a number|must be a number"),
         ({"final": {"b.q1": (1, 2, 3)}}, r"must be a number or limits \(low, high\)"),
@@ -389,11 +412,13 @@ def test_a_kink_of_the_cost_and_a_tolerance_below_rounding_are_no_impossible_mot
 
 
 def test_a_parameter_without_limits_begins_at_its_value_and_a_warm_start_at_what_was_found():
-    """∫ F² dt = 12 m² and 100 (m − 2)² are least together at m = 25/14."""
+    """∫ F² dt = 12 m² and 100 (m − 2)² are least together at m = 25/14, with F = m (6 − 12 t). Costs are in
+    the model's units, values and limits in their own.
+    """
     s = arm.System("slider of some mass")
-    mass = s.parameter("m", 1.0, units="kg")
+    mass = s.parameter("m", 1000.0, units="g")
     body = s.body("b", joint=arm.Prismatic("x"), mass=mass, inertia=0)
-    s.input("F", units="N")
+    s.input("F", units="kN")
     s.force("push", "F", s.ground.x, at=body.com)
     model = s.derive().compile()
     how = dict(
@@ -401,10 +426,15 @@ def test_a_parameter_without_limits_begins_at_its_value_and_a_warm_start_at_what
         accuracy=None, final_cost="100*(m - 2)^2",
     )  # fmt: skip
     found = model.optimize("F^2", **how)
-    assert found.solved and found.parameters["m"] == pytest.approx(25 / 14)
+    assert found.solved and found.parameters["m"] == pytest.approx(25000 / 14)
+    assert found.run["F"][0] == pytest.approx(6e-3 * 25 / 14, rel=1e-5)
+    narrow = how | {"free": {"m": (500, 1500)}, "inputs": {"F": (-9.5e-3, 9.5e-3)}}
+    least = model.optimize("F^2", **narrow)
+    assert least.solved and least.parameters["m"] == pytest.approx(1500, rel=1e-6)
+    assert least.run["F"][0] == pytest.approx(9e-3, rel=1e-5)
     first = model.optimize("F^2", **how, iterations=0)
     again = model.optimize("F^2", **how, iterations=0, guess=found)
-    assert first.parameters["m"] == 1.0 and again.parameters["m"] == pytest.approx(25 / 14)
+    assert first.parameters["m"] == 1000.0 and again.parameters["m"] == pytest.approx(25000 / 14)
 
 
 def test_ipopt_returns_its_best_point_when_it_is_interrupted(monkeypatch):
@@ -497,7 +527,7 @@ def test_starts_close_loops_whatever_of_them_is_given():
 
 def test_phases_are_all_phases():
     phase = control.Phase(model=slider(), cost="F^2", duration=1.0, inputs=["F"])
-    for wrong in ([], ["swing"], [phase, 3.0]):
+    for wrong in ([], ["swing"], [phase, 3.0], phase):
         with pytest.raises(arm.ParameterError, match=r"takes a list of control\.Phase, at least one"):
             control.optimize_phases(wrong)
 

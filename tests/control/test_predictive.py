@@ -92,6 +92,7 @@ def test_the_law_in_embedded_c_gives_the_same_inputs(tmp_path):
         ({"inputs": {"F": (2, 1)}}, r"limits of 'F' must be \(low, high\)"),
         ({"R": 0.0}, "R must be positive"),
         ({"Q": [1.0]}, "Q must be"),
+        ({"inputs": {"F": "wide"}}, "limits of 'F' must be a number or an array of numbers"),
     ],
 )
 def test_wrong_problems_are_named(how, words):
@@ -103,7 +104,15 @@ def test_wrong_problems_are_named(how, words):
         control.mpc(linear, Q, R, 5)
 
 
+def test_one_end_of_the_limits_may_be_open():
+    one_sided = upright().derive().compile().mpc({"F": (None, 2.0)}, Q, R, step=STEP, horizon=6)
+    found = [one_sided.input([0.0, angle, 0.0, 0.0])[0] for angle in (-0.5, 0.5)]
+    assert min(found) < -8 and max(found) == pytest.approx(2.0)  # LQR takes more than 8 N either way
+
+
 def test_states_are_named_or_counted():
+    with pytest.raises(arm.ArmillaryError, match="passes must be a positive whole number, not 0"):
+        law().plan([0.0, 0.0, 0.0, 0.0], passes=0)
     with pytest.raises(arm.ParameterError, match="a state has 4 numbers"):
         law().input([1.0])
     with pytest.raises(arm.ParameterError, match="state has an element that is not a finite number"):

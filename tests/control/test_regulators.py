@@ -139,11 +139,39 @@ def test_a_tracked_swing_returns_to_its_reference_in_compiled_code():
         (np.nan, 1.0, "not a finite number"),
         (np.inf, 1.0, "not a finite number"),
         (0.0, 1.0, "the cost ignores the mode with eigenvalue"),
+        (1.0, [1, 2], "R must be a number, for F"),
+        (1j, 1.0, "Q must be a number or an array of numbers"),
     ],
 )
 def test_impossible_weights_are_named(Q, R, words):
     with pytest.raises(arm.ArmillaryError, match=words):
         slider().lqr(["F"], Q, R)
+
+
+@pytest.mark.parametrize(
+    ("N", "words"),
+    [
+        ("heavy", "N must be a number or an array of numbers"),
+        ([[1.0]], r"N must be a matrix of states by inputs, \(2, 1\), not \(1, 1\)"),
+        ([[np.nan], [0.0]], "N has an element that is not a finite number"),
+    ],
+)
+def test_weights_of_products_are_numbers_of_states_by_inputs(N, words):
+    with pytest.raises(arm.ArmillaryError, match=words):
+        control.lqr(slider().linearize(inputs=["F"]), 1.0, 1.0, N)
+
+
+@pytest.mark.parametrize(("duration", "points"), [(np.inf, 11), (1.0, 1)])
+def test_a_horizon_has_an_end_and_two_points(duration, points):
+    with pytest.raises(arm.ArmillaryError, match="a finite duration, and two points at least"):
+        control.finite_horizon(slider().linearize(inputs=["F"]), 1.0, 1.0, duration, points=points)
+
+
+def test_a_law_along_a_run_refuses_states_of_another_length():
+    along = slider().lqr_along(slider().simulate(1.0, sample=0.1), ["F"], 1.0, 1.0)
+    for state in (0.0, [0.0], [0.0, 0.0, 0.0]):
+        with pytest.raises(arm.ParameterError, match=r"a state has 2 numbers: b.q1, b.u1"):
+            along.at(0.5, state)
 
 
 def test_states_of_an_unmoved_mode_are_named_by_their_shares():

@@ -165,7 +165,7 @@ def test_armatures_survive_text(tmp_path) -> None:
         ("B.q1", "M", "dimension"),
         ("C.q1", "J", "dimension"),
         ("X.q1", 1, "X"),
-        ("A.u1", 1, "has one already"),
+        ("A.u1", 1, "already; give the sum of both"),
     ],
 )
 def test_what_is_no_armature_is_refused(coordinate: str, value: object, message: str) -> None:

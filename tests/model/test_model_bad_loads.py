@@ -31,7 +31,7 @@ LOADS: Table = [
     (
         "moment against itself",
         lambda m: m.s.moment("M", 1, m.A.z, on="A", reaction="A"),
-        "same body 'A', so it can do nothing",
+        "same body 'A', so it has no effect",
     ),
     (
         "load twice",
@@ -73,7 +73,7 @@ LOADS: Table = [
     (
         "force against its own body",
         lambda m: m.s.force("F", 1, m.A.x, at=m.A.com, reaction=m.A),
-        "can do nothing",
+        "has no effect",
     ),
     (
         "metres and newtons",

@@ -313,7 +313,7 @@ def test_an_overlap_at_the_start_is_refused_with_its_name_and_depth() -> None:
         arm.ArmillaryError, match=r"contact 'floor' of 'ball' overlaps by 1 m where the run starts"
     ):
         ball().simulate(1.0, initial={"ball.q1": -1.0})
-    with pytest.raises(arm.ArmillaryError, match=r"overlaps by 0\.5 m .* \(1 more do, too\)"):
+    with pytest.raises(arm.ArmillaryError, match=r"overlaps by 0\.5 m .* \(1 more overlap too\)"):
         plank().simulate(1.0, initial={"b.q2": -0.5})
 
 

@@ -324,9 +324,9 @@ def test_rigid_contacts_are_saved_and_loaded(tmp_path: Path) -> None:
         ({"friction": 0.3, "static": 0.2}, "static friction 0.2 is less than 0.3"),
         ({"friction": arm.SmoothFriction(0.3, 0.01)}, "is not a coefficient"),
         ({"settle": 0.0}, "settle=0 is not a positive number"),
-        ({"stiffness": 10.0, "restitution": 0.5}, "restitution= is for a rigid one"),
-        ({"stiffness": 10.0, "law": "poisson"}, "law= is for a rigid one"),
-        ({"stiffness": 10.0, "settle": 0.1}, "settle= is for a rigid one"),
+        ({"stiffness": 10.0, "restitution": 0.5}, "restitution= needs rigid surfaces"),
+        ({"stiffness": 10.0, "law": "poisson"}, "law= needs rigid surfaces"),
+        ({"stiffness": 10.0, "settle": 0.1}, "settle= needs rigid surfaces"),
         (
             {"stiffness": 10.0, "radius": 0.5},
             "radius=, shape= and static= are for contacts without stiffness=",

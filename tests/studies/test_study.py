@@ -105,7 +105,9 @@ def test_a_study_is_read_without_its_model(finished: Study) -> None:
     )
     assert "200 of 200 runs made, in 7 of 7 blocks" in repr(opened)
     assert opened.rerun(7).final == finished.rerun(7).final  # from model.toml
-    with pytest.raises(ArmillaryError, match="no histories of 'energi'; did you mean 'energy'"):
+    with pytest.raises(
+        ArmillaryError, match=r"no histories of 'energi'; did you mean 'energy'\? It has bob\.q1, energy$"
+    ):
         opened.fan("energi")
     with pytest.raises(ArmillaryError, match="no numbers 'peek'; did you mean 'peak'"):
         opened.histogram("peek")
@@ -154,6 +156,8 @@ def test_memories_vary_in_their_units(tmp_path: Path) -> None:
     table = study.table()
     assert table["target"].between(0.1, 0.2).all() and study.units["target"] == "m"
     assert table["end"].to_numpy() == pytest.approx(table["target"].to_numpy(), rel=1e-14)
+    with pytest.raises(ArmillaryError, match="no histories of 'reached'; it keeps none; name them with outp"):
+        study.fan("reached")
 
 
 def test_progress_tells_runs_rate_and_time_left(tmp_path: Path) -> None:

@@ -61,8 +61,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     },
     **{
         f"tracks {value} m apart": (lambda value=value: road_profiles("A", [0.0], track=value), "above zero")  # type: ignore[misc]
-        for value in (0, -1.5, math.nan)
+        for value in (0, -1.5, math.nan, math.inf)
     },
+    "waves of any length": (lambda: road_profiles("A", [0.0], highest=math.inf), "rise and be finite"),
+    "no waves": (lambda: road_profiles("A", [0.0], waves=0), "one or more whole waves, not 0"),
     **{
         f"{value} points": (lambda value=value: PathDriver(PATH, points=value), "one or more whole points")  # type: ignore[misc]
         for value in (0, 1.5)

@@ -63,11 +63,14 @@ def test_fiala_has_its_closed_form() -> None:
 
 
 def test_tmeasy_goes_through_its_points() -> None:
-    """At both loads: slope at zero, maximum with slope zero, and sliding; slips are κ/(1 + κ) there."""
+    """At both loads: slope at zero, maximum with slope zero, and sliding, with the mean of their forces
+    midway, since the fall between them is a cubic; slips are κ/(1 + κ) there.
+    """
     tyre = tyres()["tmeasy"]
     for curves, kind in ((tyre.along, "kappa"), (tyre.across, "alpha")):  # type: ignore[attr-defined]
         for load, curve in zip((3800.0, 7600.0), curves, strict=True):
-            for slip, force in ((curve.slip_max, curve.force_max), (curve.slip_sliding, curve.force_sliding)):
+            most, sliding = (curve.slip_max, curve.force_max), (curve.slip_sliding, curve.force_sliding)
+            for slip, force in (most, np.add(most, sliding) / 2, sliding):
                 given = (
                     {"kappa": slip / (1 - slip), "alpha": 0.0}
                     if kind == "kappa"
@@ -77,7 +80,8 @@ def test_tmeasy_goes_through_its_points() -> None:
                 value = found.fx if kind == "kappa" else -found.fy
                 assert np.isclose(value, force, rtol=1e-9), (kind, load, slip)
                 slope = tyre.derivatives(load, **given)[kind]
-                assert abs(slope.fx if kind == "kappa" else slope.fy) < 1e-4 * curve.slope
+                level = abs(slope.fx if kind == "kappa" else slope.fy) < 1e-4 * curve.slope
+                assert level == (slip in (curve.slip_max, curve.slip_sliding))
             if kind == "alpha":
                 assert np.isclose(tyre.derivatives(load, 0.0, 0.0)["alpha"].fy, -curve.slope, rtol=1e-9)
     with pytest.raises(arm.ModelError, match="slips must rise"):

@@ -131,6 +131,8 @@ def test_a_trailing_arm_turns_about_its_pivots() -> None:
     places = {"wheel": (0, 0.7, 0), "pivot_inner": (0.4, 0.3, 0.02), "pivot_outer": (0.45, 0.6, 0.02),
               "spring_top": (0.1, 0.5, 0.3), "spring_foot": (0.1, 0.5, 0)}  # fmt: skip
     s = arm.System("arm")
+    with pytest.raises(arm.ModelError, match="rigid pivots; leave out compliance="):
+        veh.trailing_arm(s, "left", s.ground, veh.HardPoints(s, "a", places), compliance=veh.Compliance())
     corner = veh.trailing_arm(s, "left", s.ground, veh.HardPoints(s, "rear", places))
     corner.add_outputs(s)
     model = s.derive().compile()

@@ -17,7 +17,7 @@ import armillary as arm
 from armillary.files.mesh_formats import read_surface
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of, relative
-from armillary.viewer.gltf import _aligning_quaternions, _continuous, glb_of
+from armillary.viewer.gltf import GltfDocument, _aligning_quaternions, _continuous, glb_of
 from armillary.viewer.page_data import PoseFunction
 from armillary.viewer.surfaces import turned_to
 
@@ -156,6 +156,15 @@ def test_meshes_are_stored_once_at_their_places(run, scene) -> None:
     assert [m["pbrMetallicRoughness"]["baseColorFactor"][3] for m in glass] == [0.5]
 
 
+def test_colours_are_stored_as_shares_of_light_by_the_curve_of_srgb() -> None:
+    """A tone of 188/255 is half of the light, that of 10/255 on the straight part of the curve a 329th."""
+    document = GltfDocument()
+    place = document.material("#BC0A00", 1.0)
+    assert place == document.material("#bc0a00", 1.0) != document.material("#bc0a00", 0.5)
+    colour = document.content["materials"][place]["pbrMetallicRoughness"]["baseColorFactor"]
+    assert colour == pytest.approx([0.502886, 10 / 255 / 12.92, 0, 1], abs=1e-6)
+
+
 def _flexible() -> arm.System:
     s = arm.System("panels", units="SI")
     hub = s.body("hub", joint=arm.Revolute("z"), mass=5, inertia=(1, 1, 1))
@@ -182,6 +191,8 @@ def test_plates_and_beams_bend_by_morph_targets(bending) -> None:
         targets = np.array([scene.array(t["POSITION"]) for t in primitive["targets"]])
         weights = scene.values(node, "weights").reshape(-1, modes)
         assert np.allclose(weights[:, 0], bending[f"{name}.q1"], atol=1e-6)
+        colour = scene.json["materials"][primitive["material"]]["pbrMetallicRoughness"]["baseColorFactor"]
+        assert colour[3] == 1 and min(colour) >= 0 and max(colour) <= 1  # opaque
         moved = base + np.tensordot(weights[-1], targets, axes=1)
         part = look.named[name].flex.part
         tip = part.nodes["tip"]

@@ -105,6 +105,15 @@ def test_inertias_of_no_body_and_placeholders_are_not_drawn_as_solids() -> None:
     assert [p["kind"] for p in look.parts(look.bodies[0])] == ["rod", "sphere", "pin"]
     _, look = _look(arm.Revolute("y"), **link, inertia=(1, 1, 1))
     assert next(p for p in look.parts(look.bodies[0]) if p["kind"] == "sphere")["radius"] < 0.1
+    # A ball of 1 m stands for a body whose mass centre is beyond its diameter; for one that moves freely,
+    # also if that is within 0.3 of the radius.
+    for joint, distance, drawn in (
+        (arm.Revolute("y"), 1.9, False), (arm.Revolute("y"), 2.1, True), (arm.Revolute("y"), 0.25, False),
+        (arm.Free(), 0.25, True), (arm.Free(), 0.35, False), (arm.Free(), 2.1, True),
+    ):  # fmt: skip
+        _, look = _look(joint, mass=2.5, com=(0, 0, -distance), inertia=(1, 1, 1))
+        (radius,) = (p["radius"] for p in look.parts(look.bodies[0]) if p["kind"] == "sphere")
+        assert (radius == pytest.approx(1.0)) == drawn and (drawn or radius < 0.2)
     _, look = _look(arm.Free(), mass=7.27, inertia=(0.0326, 0.0326, 0.0346))  # a bowling ball
     (ball,) = look.parts(look.bodies[0])
     assert ball["kind"] == "sphere" and ball["radius"] == pytest.approx(0.107, abs=1e-3)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import from_zero, one_of, read_only, reals, table
+from armillary.algebra.arguments import from_zero, one_of, read_only, reals, several, table
 from armillary.cache import kept_per_object
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.plant import motion_run, plant
@@ -139,10 +139,10 @@ class _Problem:
         step: float | None,
         parameters: DataMapping | None,
     ) -> None:
-        self.inputs = tuple(map(str, inputs))
+        self.inputs = tuple(map(str, several(inputs, "inputs=")))
         self.plant = plant(model, self.inputs)
         self.plant.check_independent("estimate")
-        self.outputs = outputs_of(model.equations, tuple(map(str, outputs)))
+        self.outputs = outputs_of(model.equations, tuple(map(str, several(outputs, "outputs="))))
         if not self.outputs:
             raise ParameterError("estimate: outputs= is empty; name what was measured")
         self.parameters = parameters
@@ -172,11 +172,14 @@ class _Problem:
         time = reals(columns["time"], "time of the data")
         if time.ndim != 1 or len(time) < 2 or not np.all(np.diff(time) > 0):
             raise ParameterError("estimate: the times of the data must increase, and be two at least")
-        rows = {n: np.array(columns[n], dtype=float) for n in (*self.outputs, *self.inputs)}
+        rows = {n: reals(columns[n], f"'{n}' of the data") for n in (*self.outputs, *self.inputs)}
         for name, column in rows.items():
             if column.shape != time.shape:
                 raise ParameterError(f"estimate: '{name}' has {column.size} values for {len(time)} times")
         y = np.stack([rows[n] for n in self.outputs], axis=1)
+        if (infinite := np.isinf(y).any(axis=0)).any():
+            name = self.outputs[int(np.argmax(infinite))]
+            raise ParameterError(f"estimate: '{name}' has an infinite value; NaN is for what is missing")
         v = np.stack([rows[n] for n in self.inputs], axis=1) if self.inputs else np.empty((len(time), 0))
         if not np.isfinite(v).all():
             raise ParameterError("estimate: an input of the data is not a finite number")

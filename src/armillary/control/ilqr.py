@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import count, from_zero, read_only, reals
+from armillary.algebra.arguments import count, from_zero, read_only, reals, table
 from armillary.control.compiled_sweeps import sweep_back
 from armillary.control.plant import Plant, motion_run, own_values, steered_plant
-from armillary.control.regulators import weight_matrix
+from armillary.control.regulators import input_limits, weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
@@ -31,6 +31,7 @@ from armillary.untyped import DataMapping
 
 _STEPS = 1.1 ** (-(np.arange(10.0) ** 2))  # step sizes α: 1 to 4e-4
 _LEAST, _MOST = 1e-8, 1e10  # bounds of the regularisation
+_WHOLE = 1e-6  # share of a step by which the duration may differ from a whole number of steps
 _ACCEPTED = 1e-4  # least share of the expected decrease for an accepted step
 
 
@@ -104,24 +105,27 @@ def ilqr(
     """
     motion = steered_plant(model, inputs)
     motion.check_independent("ilqr")
-    h = from_zero(step, "step")
-    N = round(from_zero(duration, "duration") / h) if h else 0
-    if N < 1:
-        raise ParameterError(f"ilqr needs at least one step: duration {duration!r}, step {step!r}")
+    h, T = from_zero(step, "step"), from_zero(duration, "duration")
+    N = round(T / h) if h and np.isfinite(T) else 0
+    if N < 1 or abs(N * h - T) > _WHOLE * h:
+        raise ParameterError(f"ilqr needs a whole number of steps: duration {duration!r}, step {step!r}")
     names = [p.name for p in motion.states]
     fx, fv = (np.array([p.factor for p in ports]) for ports in (motion.states, motion.inputs))
     steered = [p.name for p in motion.inputs]
     R = weight_matrix(R, steered, "R", positive=True) / np.outer(fv, fv)
     Q, S = (weight_matrix(m, names, what) / np.outer(fx, fx) for m, what in ((Q, "Q"), (final, "final")))
     wanted = np.zeros(len(names))
-    for name, value in own_values(motion.states, target or {}, "target=").items():
+    for name, value in own_values(motion.states, table(target, "target="), "target=").items():
         wanted[names.index(name)] = value
-    low, high = _limits(motion, inputs)
+    limits = inputs if isinstance(inputs, Mapping) else {}
+    low, high = (ends * fv for ends in input_limits(limits, steered))
     start = motion.start(model, initial, parameters)
     v = _guess(motion, guess, N, fv)
     cost = _Cost(Q, R, S, wanted, h)
     search = _Search(motion, cost, start, h, parameters, second, low, high)
-    found = search.run(np.clip(v, low, high), count(iterations, "iterations"), tolerance)
+    found = search.run(
+        np.clip(v, low, high), count(iterations, "iterations"), from_zero(tolerance, "tolerance")
+    )
     x, v, K, costs, converged, message = found
     time = h * np.arange(N + 1)
     memory = motion.memory(np.vstack([v, v[-1:]]))
@@ -228,19 +232,6 @@ class _Search:
         """Return motions and inputs by v̄ + α d + K (x − x̄) from the start, one for each α."""
         limits = (self.low, self.high)
         return self.motion.rolled(self.start, self.h, (x, v), (d, K), limits, sizes, self.parameters)
-
-
-def _limits(motion: Plant, inputs: object) -> tuple[np.ndarray, np.ndarray]:
-    """Return bounds of the inputs, infinite unless ``inputs`` maps names to (low, high)."""
-    low, high = np.full(len(motion.inputs), -np.inf), np.full(len(motion.inputs), np.inf)
-    if isinstance(inputs, Mapping):
-        for i, p in enumerate(motion.inputs):
-            if inputs[p.name] is not None:
-                pair = reals(inputs[p.name], f"limits of '{p.name}'")
-                if pair.shape != (2,) or not pair[0] < pair[1]:
-                    raise ParameterError(f"limits of '{p.name}' must be (low, high) with low < high")
-                low[i], high[i] = pair * p.factor
-    return low, high
 
 
 def _guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -191,7 +191,7 @@ def optimize_phases(
     model, duration and limits, and ``Phase.link`` states how it begins. Settings are as for
     ``model.optimize``.
     """
-    given = list(phases)
+    given = list(phases) if isinstance(phases, Iterable) else []
     if not given or not all(isinstance(p, Phase) for p in given):
         raise ParameterError("optimize_phases takes a list of control.Phase, at least one")
     search = Search(method, tolerance, accuracy, refinements, iterations, solver)

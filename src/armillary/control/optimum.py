@@ -214,7 +214,7 @@ def message_of(problems: Sequence[Problem], how: Outcome) -> str:
             f"violated by: {named}{reached}. {advice}"
         )
     reason = {
-        "iterations": "not converged in so many iterations=",
+        "iterations": f"not converged in {how.iterations} iterations; allow more iterations=",
         "interrupted": "interrupted; this is the best point so far",
         "no progress": f"no further progress (slope {solution.optimality:.2g})",
     }[solution.status]

@@ -7,13 +7,13 @@ Numbers are in the model's own units (SI unless stated), which are stated units 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, real, several
+from armillary.algebra.arguments import checked_names, real, reals, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.analysis.linear.points import operating_points
@@ -184,9 +184,9 @@ def plant(model: object, inputs: tuple[str, ...]) -> Plant:
     return Plant(compiled_model(model), inputs)
 
 
-def steered_plant(model: CompiledModel, inputs: Iterable[object]) -> Plant:
+def steered_plant(model: CompiledModel, inputs: object) -> Plant:
     """Return the plant with given inputs; raise an error if there are none."""
-    names = tuple(map(str, inputs))
+    names = tuple(map(str, several(inputs, "inputs=")))
     if not names:
         input_ports(model.equations, names)
     return plant(model, names)
@@ -330,7 +330,7 @@ def _vector(given: object, names: Sequence[str], what: str) -> np.ndarray:
         if unknown:
             raise ParameterError(f"{what} there is no '{unknown[0]}' among {', '.join(names)}")
         given = [given.get(name, 0.0) for name in names]
-    found = np.array(given, dtype=float)
+    found = reals(given, what, ParameterError)
     if found.shape != (len(names),) or not np.isfinite(found).all():
         raise ParameterError(f"{what} needs {len(names)} finite numbers, for {', '.join(names)}")
     return found

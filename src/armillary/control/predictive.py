@@ -31,7 +31,7 @@ from armillary.algebra.expression import ZERO, Expr, number, total
 from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.units import parse_unit
 from armillary.analysis.linear.linear_model import LinearModel
-from armillary.control.regulators import lqr, weight_matrix
+from armillary.control.regulators import input_limits, lqr, weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.description import Description
 from armillary.model.reading.expressions import parse_text
@@ -83,7 +83,7 @@ class PredictiveRegulator:
         g = self.G @ x
         M = np.linalg.inv(self.H + self.rho * np.eye(size))
         W, Y = np.clip(-np.linalg.solve(self.H, g), low, high), np.zeros(size)
-        for _ in range(self.passes if passes is None else passes):
+        for _ in range(self.passes if passes is None else count(passes, "passes")):
             Z = M @ (self.rho * (W - Y) - g)
             W = np.clip(Z + Y, low, high)
             Y = Y + Z - W
@@ -203,14 +203,8 @@ def mpc(
     Q_, R_ = weight_matrix(Q, linear.states, "Q"), weight_matrix(R, linear.inputs, "R", positive=True)
     S = lqr(linear, Q, R).cost if final is None else weight_matrix(final, linear.states, "final")
     n, m = len(linear.states), len(linear.inputs)
-    low, high = np.full(m, -np.inf), np.full(m, np.inf)
     checked_names(limits or {}, list(linear.inputs), "limits= there is no input", ParameterError)
-    for name, pair in (limits or {}).items():
-        ends = reals(pair, f"limits of '{name}'")
-        if ends.shape != (2,) or not ends[0] < ends[1]:
-            raise ParameterError(f"limits of '{name}' must be (low, high) with low < high")
-        i = linear.inputs.index(name)
-        low[i], high[i] = ends
+    low, high = input_limits(limits or {}, linear.inputs)
     powers = [np.eye(n)]
     for _ in range(N):
         powers.append(linear.A @ powers[-1])

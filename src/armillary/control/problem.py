@@ -307,6 +307,8 @@ def _ranges(given: DataMapping | None, ports: Sequence[Port], what: str) -> dict
 
 
 def _duration(given: object) -> Range:
+    if given == np.inf:
+        raise ParameterError("duration= must be finite, not inf; give (low, high) if it is free")
     low, high = _range(given, 1.0, "duration=")
     if low < 0 or not high > 0 or not np.isfinite(low):
         raise ParameterError(f"duration= must be more than zero, or (low, high) of that, not {shown(given)}")

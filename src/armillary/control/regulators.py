@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, from_zero, read_only, real
+from armillary.algebra.arguments import checked_names, count, from_zero, item_count, read_only, real, reals
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.structure import Reach, reach
-from armillary.errors import ArmillaryError, ParameterError, shown
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.text_tables import aligned
 
 _STABLE = 1e-9  # relative to the largest pole: poles nearer to the stability limit count as unstable
@@ -143,6 +143,8 @@ def finite_horizon(
     _need(linear.inputs, "inputs", linear)
     T = from_zero(duration, "duration")
     Q, R = weight_matrix(Q, linear.states, "Q"), weight_matrix(R, linear.inputs, "R", positive=True)
+    if not np.isfinite(T) or count(points, "points") < 2:
+        raise ParameterError("finite_horizon needs a finite duration, and two points at least")
     times = np.linspace(0.0, T, points)
     n = len(linear.states)
     matrices = np.broadcast_to(hamiltonian(linear.A, linear.B, Q, R), (points, 2 * n, 2 * n))
@@ -237,14 +239,16 @@ def lqg(linear: LinearModel, Q: object, R: object, process: object, measurement:
 
 def _need(names: Sequence[str], what: str, linear: LinearModel) -> None:
     if not names:
-        raise ArmillaryError(f"the linear model of '{linear.system}' has no {what}; give linearize({what}=…)")
+        raise ArmillaryError(f"the linear model of '{linear.system}' has no {what}; name some by {what}=")
 
 
 def _cross(N: object, linear: LinearModel) -> np.ndarray:
     shape = (len(linear.states), len(linear.inputs))
-    cross = np.zeros(shape) if N is None else np.array(N, dtype=float)
+    cross = np.zeros(shape) if N is None else reals(N, "N", ParameterError)
     if cross.shape != shape:
         raise ArmillaryError(f"N must be a matrix of states by inputs, {shape}, not {cross.shape}")
+    if not np.isfinite(cross).all():
+        raise ParameterError("N has an element that is not a finite number")
     return cross
 
 
@@ -312,7 +316,23 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-# ---------------------------------------------------------------------------------------- weights
+# ---------------------------------------------------------------------------------------- weights, limits
+
+
+def input_limits(given: Mapping[str, object], names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return lower and upper limits of inputs; None is no limit, for a pair or for one of its ends."""
+    low, high = np.full(len(names), -np.inf), np.full(len(names), np.inf)
+    for i, name in enumerate(names):
+        if given.get(name) is None:
+            continue
+        ends = given[name]
+        if isinstance(ends, list | tuple) and item_count(ends) == 2:
+            ends = [none if end is None else end for end, none in zip(ends, (-np.inf, np.inf), strict=True)]
+        pair = reals(ends, f"limits of '{name}'", ParameterError)
+        if pair.shape != (2,) or not pair[0] < pair[1]:
+            raise ParameterError(f"limits of '{name}' must be (low, high) with low < high")
+        low[i], high[i] = pair
+    return low, high
 
 
 _ROUNDING = 1e-12  # relative to the largest eigenvalue: smaller negative ones count as zero
@@ -329,16 +349,12 @@ def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: b
         diagonal = [real(given.get(name, 0.0), f"{what} of '{name}'", ParameterError) for name in names]
         matrix = np.diag(diagonal) if n else np.zeros((0, 0))
     else:
-        try:
-            array = np.array(given, dtype=float)
-        except (TypeError, ValueError):
-            raise ParameterError(f"{what} must be numbers, not {shown(given)}") from None
+        array = reals(given, what, ParameterError)
         array = np.full(n, array) if array.ndim == 0 else array
         matrix = np.diag(array) if array.ndim == 1 else array
     if matrix.shape != (n, n):
-        raise ParameterError(
-            f"{what} must be a number, {n} numbers or a {n} × {n} matrix, for {', '.join(names)}"
-        )
+        several = f"a number, {n} numbers or a {n} × {n} matrix" if n > 1 else "a number"
+        raise ParameterError(f"{what} must be {several}, for {', '.join(names)}")
     if not np.isfinite(matrix).all():
         raise ParameterError(f"{what} has an element that is not a finite number")
     size = float(np.max(np.abs(matrix), initial=0.0))

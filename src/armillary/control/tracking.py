@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import instance, read_only
+from armillary.algebra.arguments import instance, read_only, reals
 from armillary.control.plant import Plant, Port, steered_plant
 from armillary.control.regulators import hamiltonian, riccati_back, weight_matrix
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.description import Description
 from armillary.model.signals import input as declare_input
 from armillary.results import Run
@@ -44,7 +44,10 @@ class TrackingRegulator:
         i = int(np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2))
         share = np.clip((t - self.time[i]) / (self.time[i + 1] - self.time[i]), 0.0, 1.0)
         K, x, v = (a[i] + share * (a[i + 1] - a[i]) for a in (self.K, self.state, self.input))
-        found: np.ndarray = v - K @ (np.asarray(state, dtype=float) - x)
+        measured = reals(state, "state", ParameterError)
+        if measured.shape != x.shape:
+            raise ParameterError(f"a state has {len(x)} numbers: {', '.join(self.states)}")
+        found: np.ndarray = v - K @ (measured - x)
         return found
 
     def signals(self, name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -17,8 +17,8 @@ from armillary.program.branch_packs import strip_lets
 # rule.
 #
 # Breaks and coefficients, as in ``algebra/tables.py``, are constant arrays beside the code. The intervals of
-# all lanes are found together, by bisection with the same number of steps in every lane. In vectors, if there
-# are few breaks, the breaks that a lane has passed are counted instead, without gathers.
+# all lanes are found together, by bisection with the same number of steps in every lane. If there are few
+# breaks, vector code counts the breaks that each lane has passed instead, which needs no gathers.
 
 FEW = 32  # most breaks for which counting takes less time than bisection
 
@@ -109,10 +109,10 @@ def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str],
 #              coefficients of piece 0, …, of piece n]
 #     u(t) = Σ cₖ (t − b)ᵏ        k = 0 … m − 1
 #
-# Piece 0 lies before the first break, piece i begins at break i. b is the break at which a piece begins, for
-# piece 0 the first one. If the breaks are evenly spaced, the index of the piece is computed and corrected by
-# comparing neighbouring breaks, else it is found by bisection. A lane without a run has the address 0.
-# `runtime/inputs/reading.py` makes the blocks.
+# Piece 0 lies before the first break, piece i begins at break i. b is the break at which the piece begins,
+# for piece 0 the first break. If the breaks are evenly spaced, the index of the piece is computed from t, and
+# corrected by comparing neighbouring breaks; otherwise it is found by bisection. A lane without a run has the
+# address 0. `runtime/inputs/reading.py` makes the blocks.
 
 HEAD = 4  # numbers before the coefficients of a block
 
@@ -220,7 +220,7 @@ done:
 
 
 def signal_function(lanes: int) -> str:
-    """Return LLVM code of ``signal(t, place)``, and for vectors of ``signals``, which calls it by lane."""
+    """Return LLVM code of ``signal(t, place)``; for vectors also of ``signals``, which calls it by lane."""
     if lanes == 1:
         return _SCALAR
     v = f"<{lanes} x double>"
@@ -310,12 +310,12 @@ class BlockCalls(Instructions):
     def copied_arguments(self, given: list[tuple[int, Expr]], least: int) -> dict[int, tuple[str, str]]:
         """Write functions that copy shared values to slots of a workspace; return their calls by slot.
 
-        A call is a function's name and the arrays that it takes, at its first slot; its other slots have "".
-        Values that are only copied, at the call of a block, take no registers before. Fewer than ``least``
-        values are not copied by a function.
+        A call, the name of a function and the arrays that it takes, is stored at the first slot that the
+        function fills; its other slots have "". Copied values need no registers before the call of the block.
+        Fewer than ``least`` values are stored one by one.
 
         All blocks of a model take the same rows, so most functions serve several calls. LLVM's time grows
-        with the square of the stores in one function: 40 contacts have 1,440 in each of six calls.
+        with the square of the stores in one function: 40 contacts would have 1,440 in each of six calls.
         """
         found: dict[int, tuple[str, str]] = {}
         if self.module.lanes > 1:

@@ -1,17 +1,17 @@
 """Code that solves the columns of a linear model with one factorised matrix, several at a time.
 
-A function of a program stores coefficients and right sides among its results; the code of this module
-continues it. The columns of a group (``program/rate_columns.py``) are the lanes of vectors: a few vectors
-take a step of the elimination together, with a coefficient that is loaded once. The columns of a group go
-through the same code block by block, so the code of a large robot stays in the instruction cache.
+A function of a program stores coefficients and right sides among its results; the code of this module follows
+that function. The columns of a group (``program/rate_columns.py``) are the lanes of vectors: a few vectors
+take a step of the elimination together, with a coefficient that is loaded once. All blocks of columns of a
+group use the same code, so the code of a large robot stays in the instruction cache.
 
-Unknowns of branches that a right side does not reach depend on unknowns x_a near the ground, where the branch
-begins:
+If a right side does not reach a branch, the unknowns of the branch depend on the unknowns x_a near the
+ground, where the branch begins:
 
     x_k = Σ P_ka x_a        P_ka = −L_ak − Σ L_jk P_ja
 
-with j the unknowns of the branch between k and the a. P is computed once for all columns, with its own
-columns in lanes, if more columns use it than it has.
+with j the unknowns of the branch between k and the a. P is computed once for all columns, with the columns of
+P in lanes, if the columns that use it are more than the columns of P.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ entry:
   ret void
 }}
 """
-# Number of vectors that go through the code together: chains of three hide the latency of an operation; with
-# more than FEW unknowns two leave more registers for these, with more than MANY one.
+# Number of vectors that one block has: three chains of operations hide the latency of an operation. With more
+# than FEW unknowns a block has two vectors, with more than MANY one, to leave registers for the unknowns.
 _VECTORS, _FEW, _MANY = 3, 10, 17
-# Number of sums that are written term by term in turn, over all vectors: a single sum would fill a core's
-# window of some thirty waiting operations. Solutions of humanoids take 0.85 of the time.
+# Number of sums, over all vectors, that are written term by term in turn: a single sum would fill a core's
+# window of some thirty waiting operations. Solutions of humanoids then take 0.85 of the time.
 _CHAINS = 8
 
 
@@ -51,10 +51,11 @@ _Part = tuple[list[str], str, list[tuple[int, int]]]
 class ColumnCode:
     """The layout of a solution in an array of results, and the code that fills it.
 
-    ``work`` has the values of the function before: its results, coefficients, then the right sides and
-    addends of blocks of columns, lane by lane. The solution follows them in the same array, which avoids a
-    copy; ``places`` has the index of each column and unknown. ``lanes`` are doubles per vector. Right sides
-    that are numbers, as for the inverse, are ``given`` as constants beside the code.
+    ``work`` has the values that the preceding function stores: its results ``before``, the coefficients, then
+    the right sides and addends of blocks of columns, lane by lane. The solution follows them in the same
+    array, which avoids a copy; ``places`` has the index of each column and unknown. ``lanes`` is the number
+    of doubles per vector. Right sides that are numbers, as for the inverse, are ``given`` as constants beside
+    the code.
     """
 
     solution: ColumnSolution
@@ -200,7 +201,7 @@ class _Blocks:
 
 @dataclass(eq=False)
 class _Branch:
-    """P of the unknowns of branches that depend on the same unknowns near the ground."""
+    """The matrix P of the unknowns of branches that depend on the same unknowns near the ground."""
 
     near: tuple[int, ...]  # unknowns near the ground, in the order of coefficients
     unknowns: list[int] = field(default_factory=list)  # nearest to the ground first
@@ -231,7 +232,7 @@ def _rows(factors: Factors) -> list[dict[tuple[int, int], Expr]]:
 
 
 def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict[tuple[int, ...], _Branch]:
-    """Return the branches whose P is used by more columns than it has."""
+    """Return the branches whose P is worth computing: more columns use it than P has."""
     found: dict[tuple[int, ...], _Branch] = {}
     for block in blocks:
         group = block.group
@@ -256,7 +257,9 @@ def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict
 
 
 def _together(near: Sequence[int], path: Sequence[int]) -> bool:
-    """Return whether unknowns are neighbours on a path to the ground, so that their coefficients are, too."""
+    """Return whether unknowns are neighbours on a path to the ground, so that their coefficients are
+    neighbours too.
+    """
     first = path.index(near[0]) if near else 0
     return len(near) > 0 and list(near) == list(path[first : first + len(near)])
 
@@ -325,7 +328,7 @@ def _substitute_neighbours(
     g: Mapping[int, list[str]],
     known: Mapping[int, list[str]],
 ) -> dict[int, list[str]]:
-    """Emit x of a few unknowns, term by term in turn; each by itself is a chain of dependent operations."""
+    """Emit x of a few unknowns, one term of each in turn: the terms of one unknown depend on each other."""
     value = {k: w.times(w.coefficient(k, k), g[k], alone=True) if k in g else None for k in some}
     left = {k: list(terms[k]) for k in some}
 
@@ -433,7 +436,9 @@ class _Writer:
         return self._emit(f"getelementptr inbounds double, ptr {self._at(array, place)}, i64 {offset}")[1:]
 
     def times(self, a: str, b: list[str], *, alone: bool = False) -> list[str]:
-        """Emit a b. With ``alone`` it is not fused: in a b − c d LLVM then fuses c d, without a negation."""
+        """Emit a b. With ``alone`` the product is not fused; in a b − c d LLVM then fuses c d, which needs no
+        negation.
+        """
         self.operations += Operations(multiplications=1)
         how = "fmul" if alone else "fmul contract"
         return [self._emit(f"{how} {self._type} {a}, {x}") for x in b]

@@ -4,14 +4,14 @@ The nodes of sections, elementary functions and lookup tables are written with t
 lines is ten times faster than building them object by object. For code with loops and branches see
 builder.py.
 
-Products are fused into the sums whose terms they are: ±a·b ± c is one operation on every machine that has it.
-A product that only sums use then needs no separate operation, however many the sums are: each multiplies the
-product's factors itself. But a sum of fused products alone must begin with a computed product. The number of
+Products are fused into the sums whose terms they are: ±a·b ± c is one operation if the machine has it. A
+product that only sums use then needs no operation of its own: each of the sums multiplies the product's
+factors itself. But a sum of fused products alone must begin with a computed product. The number of
 
     operations = Σ (terms − 1) over sums + computed products
 
-is thus least for the smallest set of computed products that contains one of each such sum: a hitting set,
-found greedily.
+is thus least for the smallest set of computed products that contains one term of each such sum. This hitting
+set is found greedily.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Values = Callable[[], list[str]]
 Place = tuple[str, int]  # an array and an index
 Places: TypeAlias = dict[Expr, Any]  # of values: the name of a register, or an array and an index
 
-# A label: LLVM's schedulers move no operation across it. And the declarations that labels need.
+# A label, across which LLVM's schedulers move no operation, and the declarations that labels need.
 LABEL = "  call void @llvm.codeview.annotation(metadata !1)"
 LABEL_TEXT = '!1 = !{!"order"}\ndeclare void @llvm.codeview.annotation(metadata)'
 
@@ -44,7 +44,7 @@ def real(value: float) -> str:
 
 
 def number_of_bits(bits: int) -> float:
-    """Return the double with given bits, with which a whole number can be loaded like a double."""
+    """Return the double with given bits, so that a whole number can be loaded like a double."""
     found: float = struct.unpack("<d", struct.pack("<q", bits))[0]
     return found
 
@@ -139,9 +139,9 @@ class Instructions:
         return self.call("fmuladd", a, b, c)
 
     def polynomial(self, z: str, coefficients: Sequence[float], square: str = "") -> str:
-        """Emit Σ cᵢ zⁱ: neighbours are paired until three are left (Estrin), then Horner's rule.
+        """Emit Σ cᵢ zⁱ: pair neighbouring terms until three are left (Estrin), then use Horner's rule.
 
-        For six terms the latency is half of Horner's. ``square``: z², if it is computed already.
+        For six terms the latency is half of Horner's. ``square`` is z², if it is computed already.
         """
         terms: list[Operand] = list(coefficients)
         while len(terms) > 3:
@@ -274,8 +274,8 @@ def fused_products(
 ) -> set[Expr]:
     """Return the products of a section that are fused into its sums.
 
-    ``arrival`` has the time at which each node is available. ``vectors`` are nodes that are computed several
-    at a time, which need the values of products.
+    ``arrival`` has the time at which each node is available. ``vectors`` are nodes that are computed in
+    vectors; these need the values of products.
     """
     found = _terms_alone(nodes, results, vectors)
     hits: dict[Expr, set[int]] = {}  # by product: the sums that could begin with it
@@ -302,7 +302,7 @@ def fused_products(
         users = hits[product]
         if not users:
             continue
-        if len(users) < -count:  # some of these sums have a first term by now
+        if len(users) < -count:  # some of these sums have got a first term
             heapq.heappush(shared, (-len(users), known, i, product))
             continue
         if count == -1 and users <= scaled:

@@ -71,22 +71,23 @@ class Passes(NamedTuple):
 
 # Passes for code without branches: functions inlined, operands in a canonical order (Reassociate), operations
 # simplified together (InstCombine). The code is as fast as with LLVM's pipeline of level 1 and its results
-# are the same to the last bit, in a quarter of the compile time: 0.06 s, not 0.27 s, for a chain of 64 links.
-# Without the last two passes, a hub with panels is 6 % slower.
+# are the same to the last bit. It compiles in a quarter of the time: 0.06 s, not 0.27 s, for a chain of 64
+# links. Without the last two passes, a hub with panels is 6 % slower.
 UNBRANCHED = Passes(-1)
 # Passes for arranged code: only inlining. The other two passes would move operations (the arm is 5 % slower)
 # and take a tenth of LLVM's time.
 ARRANGED = Passes(-2)
-# Passes for code with loops that runs once in a run, with half the compile time of LLVM's pipeline of level
-# 1. Kinematic loops of a platform with six legs are closed in 61 µs, with LLVM's pipeline in 50.
+# Passes for code with loops that is executed once in a run. They take half the compile time of LLVM's
+# pipeline of level 1. Closing the kinematic loops of a platform with six legs takes 61 µs, with LLVM's
+# pipeline 50 µs.
 BRANCHED = Passes(-3)
-# Passes for general loops: variables become registers and operations are simplified; functions marked small
-# (optsize) are only translated. The loops run as fast as with LLVM's pipeline of level 3 and compile in a
-# quarter of the time.
+# Passes for general loops: variables become registers and operations are simplified; functions with the
+# attribute optsize are only translated. The loops run as fast as with LLVM's pipeline of level 3 and compile
+# in a quarter of the time.
 GENERAL = Passes(-4)
-# Passes for loops with short fixed steps in one function: in addition, fields are kept in registers between
-# operations. Runs of the arm take 0.985 of the time, and compilation as long as before. Loops with adaptive
-# steps would compile in 1.5 times the time.
+# Passes for loops with short fixed steps in one function: as GENERAL, and fields are kept in registers
+# between operations. Runs of the arm take 0.985 of the time, at equal compile time. Loops with adaptive steps
+# would compile in 1.5 times the time.
 PLAIN = Passes(-5)
 
 
@@ -118,7 +119,8 @@ def prepare_llvm() -> LlvmObject:
 def _check_stack() -> None:
     """Raise an error in a thread whose stack is too small for LLVM.
 
-    A function of its code generator for arm64 has a frame of some 450 KB; overflow would end the process.
+    A function of LLVM's code generator for arm64 has a frame of some 450 KB; a stack overflow would end the
+    process.
     """
     size = threading.stack_size()  # the call also resets it to 0
     if size:
@@ -148,8 +150,8 @@ def engine(
 
     The code model is the default one of a JIT, in which the address of each constant is loaded first: 29 of
     the Stanford arm's 496 instructions, a few nanoseconds. In the small model constants would be operands of
-    instructions, but code and constants are separate blocks, which in a process with many mappings (JAX) may
-    be further apart than that model reaches; this crashes the process.
+    instructions. But code and constants are separate blocks; in a process with many mappings (JAX) they may
+    be further apart than the small model reaches, which crashes the process.
     """
     _check_stack()
     llvm = prepare_llvm()
@@ -185,11 +187,11 @@ def tier(name: str) -> Iterator[None]:
 
 
 def quick() -> bool:
-    """Return whether a tier or ``ARMILLARY_COMPILE`` is "quick".
+    """Return whether the tier or ``ARMILLARY_COMPILE`` is "quick".
 
     In the quick tier LLVM only translates. Code is not arranged and has no vectors of branches; products and
-    sums are not fused, so last digits may differ. This pays for short runs of models that often change, such
-    as tests.
+    sums are not fused, so last digits may differ. The tier saves time in short runs of models that often
+    change, such as tests.
     """
     given = os.environ.get("ARMILLARY_COMPILE", "")
     if given not in ("", "full", "quick"):
@@ -255,7 +257,7 @@ def register_doubles() -> int:
 def waits_for_parts() -> bool:
     """Return whether a load of several numbers that were stored separately waits for the cache.
 
-    It does on x86-64; Neoverse cores combine two stores.
+    It waits on x86-64; Neoverse cores combine two stores.
     """
     return not quick() and _host().triple.startswith("x86_64")
 
@@ -284,8 +286,8 @@ def without_fusion(text: str) -> str:
 def registers(packs: bool = False) -> int:
     """Return for how many registers of doubles sections are arranged here; 0 if LLVM schedules them.
 
-    Where Armillary writes no machine code, lines arranged for 16 registers are no faster than LLVM's own
-    order (chains), or slower (trees: LLVM is faster by a third), since most instructions of x86-64 take an
+    Where Armillary writes no machine code, lines arranged for 16 registers are as fast as LLVM's own order
+    for chains, and slower for trees (LLVM is faster by a third), since most instructions of x86-64 take an
     operand from memory. With ``packs`` LLVM is faster by a twelfth even in 32 registers.
     """
     triple = _host().triple
@@ -305,8 +307,8 @@ def _has(*names: str) -> bool:
 def encodes() -> str:
     """Return the instruction set, "arm64" or "x86_64", for which Armillary writes machine code; else "".
 
-    LLVM writes all code in the quick tier, where operations may not be fused, and on Windows, where large
-    stack frames need further code.
+    LLVM writes all code in the quick tier, if operations may not be fused, and on Windows, where large stack
+    frames need further code.
     """
     triple = _host().triple
     if "windows" in triple or not _fuses() or quick():
@@ -389,8 +391,8 @@ def _unpack(data: bytes) -> list[bytes]:
 def _take_rare_functions(text: str) -> tuple[str, str]:
     """Return a module without its long functions that rarely run ("optnone"), and a module of these.
 
-    LLVM translates the latter in an eighth of the time: in an optimised module it allocates registers of all
-    functions with care, whatever their attributes.
+    LLVM translates the second module in an eighth of the time: in an optimised module it allocates registers
+    with care in all functions, whatever their attributes.
     """
     rare = [text[m.start() : text.index("\n}\n", m.end())] for m in _RARE_HEAD.finditer(text)]
     if sum(map(len, rare)) < _MUCH:
@@ -453,10 +455,10 @@ def translate_modules(
 ) -> bytes:
     """Return the object code of modules linked into one; LLVM's temporary objects are freed.
 
-    The modules live in a context of their own, because the process-wide one keeps every number that they
-    mention. llvmlite 0.50 does not free a pass manager (its class inherits an empty ``_dispose`` first;
-    27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run),
-    so the manager is freed here explicitly, and one builder serves all modules of a level.
+    The modules have a separate context, because the process-wide context keeps every number in them.
+    llvmlite 0.50 frees neither a pass manager (its class inherits an empty ``_dispose`` first; 27 KiB each)
+    nor the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run). So the manager is freed
+    here explicitly, and one builder serves all modules of a level.
     """
     from llvmlite.binding.newpassmanagers import NewPassManager
 
@@ -468,7 +470,7 @@ def translate_modules(
     if adjust is not None:
         adjust(module)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    # A manager runs only once: some passes give their data away.
+    # A manager can run only once, since some passes release their data.
     chosen = passes in (UNBRANCHED, ARRANGED, BRANCHED, GENERAL, PLAIN)
     manager = _chosen_passes(llvm, passes) if chosen else builder.getModulePassManager()
     manager.run(module, builder)

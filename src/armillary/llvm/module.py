@@ -1,13 +1,12 @@
 """LLVM text under construction: functions of sections, the helpers that they call, and shared values.
 
-Values that several sections of one model need are computed by functions of their own.
-
-Rows of contacts, their columns and free accelerations enter derivatives, outputs, events, the decision at an
-event and the correction of drift. Written in each of these sections they would be half of the code of a
-model with contacts, and LLVM's time grows with it.
+Values that several sections of one model need are computed by separate functions. In a model with contacts,
+rows of contacts, their columns and free accelerations enter derivatives, outputs, events, the decision at an
+event and the correction of drift. Repeated in each of these sections, they would be half of the code, and
+LLVM's time grows with the code.
 
 A group holds the values that the same sections need. If a group needs a value of another group, all its
-sections need that value, too; so groups of more sections come first, and none needs a later one.
+sections need that value too. So groups of more sections come first, and no group needs a later one.
 """
 
 from __future__ import annotations
@@ -50,7 +49,9 @@ class SharedSections:
 
 
 def share_sections(sections: Mapping[str, ProgramSection]) -> SharedSections:
-    """Return the common values of sections with blocks and the rest of each; empty if they are few."""
+    """Return the common values of sections with blocks, and the rest of each section; return no groups if the
+    common values are few.
+    """
     users = _users_of_nodes(sections)
     if not any(is_block(node) for node in users):
         return SharedSections()
@@ -69,7 +70,7 @@ def share_sections(sections: Mapping[str, ProgramSection]) -> SharedSections:
         array, example = f"shared{k}", sections[min(names)]
         nodes = [n for n in example.nodes if home.get(n) is names]  # in the section's order, operands first
         at_hand = set(nodes)
-        # parts of blocks that only other sections use
+        # Other sections may use parts of blocks that this one does not use.
         nodes += [n for n in together[names] if n not in at_hand]
         results = tuple([node for node in nodes if node in wanted])
         needs = sorted({str(places[a][0]) for n in nodes for x in n.args if (a := strip_lets(x)) in places})
@@ -130,7 +131,7 @@ LIBRARY = {  # functions of the C library: number of arguments
 
 @dataclass
 class Module:
-    """LLVM text under construction: functions, and the helpers that they call, each once."""
+    """LLVM text under construction: functions, and each helper that they call, written once."""
 
     lanes: int = 1  # runs in a value
     registers: int = 0  # of the machine, for doubles; 0 if LLVM schedules the code
@@ -215,8 +216,7 @@ def _without_repeated_declarations(text: str) -> str:
 #
 #     record    sizes, lengths of vectors, offsets of vectors, offsets of tables, the address of the tables
 #
-# The implementations are in packages above this one; each process compiles them once, and programs find
-# them by name.
+# The implementations are in later packages; each process compiles them once, and programs find them by name.
 
 # By block: returns the symbol of the implementation in this process, which the first call compiles.
 IMPLEMENTATIONS: dict[str, Callable[[], str]] = {}
@@ -266,11 +266,10 @@ def record_text(block: BlockFunction, name: str) -> str:
     )
 
 
-# Sine functions for quickly compiled code: compiled once per process, not with every program.
-#
-# They took half of the compile time of a pendulum and a third for four links.
+# Sine functions for the quick tier are compiled once per process, not with every program: they took half of
+# the compile time of a pendulum, and a third for four links.
 
-_MAKING = threading.Lock()  # with two modules of one name, LLVM might find the one that is freed
+_MAKING = threading.Lock()  # of two modules with one name, LLVM might find the one that is freed
 
 
 def compiled_sines(lanes: int) -> tuple[str, str]:

@@ -43,14 +43,15 @@ Products: TypeAlias = Any  # sums in progress, by writer: a vector, two pairs, o
 # Index in the array of numbers, by number, or by a vector of numbers and the lane.
 NumberPlaces: TypeAlias = dict[float | tuple[tuple[float, ...], int], int]
 
-INSTANT = (0, 0.5, 1, 2)  # magnitudes of constants that instructions contain or that simplify them
+INSTANT = (0, 0.5, 1, 2)  # magnitudes of constants that are part of instructions, or make them simpler
 LOADED = 400  # most numbers that a function loads from an array; LLVM's time grows faster than their count
 
 
 class Writer(BlockCalls):
     """Lines of one function; each node's value is an LLVM name or constant.
 
-    With ``numbers``, indices in the array "numbers", constants are loaded from it; new ones are appended.
+    With ``numbers``, the indices of constants in the array "numbers", constants are loaded from this array;
+    new constants are appended.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Writer(BlockCalls):
         """Return a value that `node` has not computed: a number, an input, or a value of another piece."""
         if node.kind == "number":
             return self.number(float(node.data))
-        if node in self.fused_products:  # its value is needed, nevertheless
+        if node in self.fused_products:  # a fused product whose value is needed nevertheless
             return self.product(node)
         if node not in self.places:
             return self.load("work", self.crossing[node])
@@ -158,8 +159,8 @@ class Writer(BlockCalls):
     def unsigned_zero(self, value: str) -> str:
         """Emit a value that users see: a zero gets no sign, since −0.0 + 0.0 is 0.0.
 
-        For all rows of a long run at once NumPy would take 6 to 25 ns for a row of 18 numbers, and its
-        vectors of 512 bits lower the clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
+        NumPy, after the run, would take 6 to 25 ns for a row of 18 numbers, and its vectors of 512 bits lower
+        the clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
         """
         return self.add(value, self.zero()) if value[0] == "%" else value
 
@@ -167,7 +168,9 @@ class Writer(BlockCalls):
         return self.types.number(0.0)
 
     def result(self, section: ProgramSection, i: int) -> str:
-        """Return a result's value; sections that renew the memory keep the address of an input's data."""
+        """Return a result's value; for an input over time, sections that renew the memory return the address
+        of its data.
+        """
         place = self.places.get(section.results[i])
         if isinstance(place, Driven) and section.name.startswith(("update", "fire")):
             return self.load("memory", place.index)
@@ -195,9 +198,8 @@ class Writer(BlockCalls):
         return self.mul(a, b)
 
     def sum(self, node: Expr) -> str:
-        """Emit a sum, terms in the order of their arrival, so that one operation follows the last term.
-
-        The sum begins with the first term that is not a fused product.
+        """Emit a sum. Its terms are added in the order of their arrival, so that only one operation follows
+        the last of them. The sum begins with the first term that is not a fused product.
         """
         constant, coefficients = node.data
         arrival = self.arrival
@@ -217,7 +219,7 @@ class Writer(BlockCalls):
         return self.with_terms(node, value, opposite, terms)
 
     def with_terms(self, node: Expr, value: str, opposite: bool, terms: list[tuple[float, Expr]]) -> str:
-        """Emit the sum of a value and further terms; ``opposite``: ``value`` is the negative."""
+        """Emit the sum of a value and further terms; with ``opposite``, ``value`` is the negative of it."""
         for c, term in terms:
             if term.kind == "let":
                 term = strip_lets(term)
@@ -246,7 +248,7 @@ class Writer(BlockCalls):
         return scaled - 1
 
     def add_product(self, value: str, opposite: bool, a: str, b: str | None, minus: bool) -> str:
-        """Emit ±value ± a·b, or ±value ± a; with two minus signs the negative of it."""
+        """Emit ±value ± a·b, or ±value ± a; with two minus signs emit the negative of this."""
         if b is None:
             if opposite == minus:
                 return self.add(value, a)
@@ -291,8 +293,8 @@ class Writer(BlockCalls):
     def runs(self, terms: Terms, value: str | None) -> tuple[Terms, str | None]:
         """Emit products of neighbours in an array, LANES at a time; return the other terms and the sum.
 
-        The modes of a flexible body are such neighbours, and most of its work is such sums: this takes a
-        quarter of the instructions, to compile and to run.
+        The modes of a flexible body are such neighbours, and most of its operations are such sums. They then
+        need a quarter of the instructions.
         """
         by_place = {self.places[t]: (c, t) for c, t in terms if self.in_array(t)}
         taken: set[Expr] = set()

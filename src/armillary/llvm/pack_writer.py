@@ -1,7 +1,7 @@
 """LLVM code of a section with packs: operations of packs on vectors, all other nodes on single doubles.
 
-A lane of a pack's vector may hold the negative of its node. So a product of mirrored branches needs no
-change of sign, and a sum needs one only in lanes in which the signs of its terms differ.
+A lane of a pack's vector may hold the negative of its node. So a product of mirrored branches needs no change
+of sign, and a sum needs a change of sign only in lanes in which the signs of its terms differ.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PackWriter(Writer):
                 self.store_vector(vector, "work", self.crossing[pack.lanes[0]], len(pack.lanes))
 
     def sum(self, node: Expr) -> str:
-        """Emit a sum. If its terms include all lanes of packs, vectors are added first, their lanes last."""
+        """Emit a sum. If it has all lanes of packs as terms, add vectors first, then their lanes."""
         coefficients = {strip_lets(t): c for c, t in zip(node.data[1], node.args, strict=True)}
         packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
@@ -103,7 +103,7 @@ class PackWriter(Writer):
         return self.with_terms(node, value, False, left)
 
     def _add_lanes(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
-        """Emit Σ of all lanes of packs times coefficients; halves of vectors are added repeatedly."""
+        """Emit Σ of all lanes of packs times coefficients, by adding halves of vectors repeatedly."""
         width = max([len(p.lanes) for p in packs])
         halves: list[tuple[Vector, tuple[float, ...]]] = []
         while True:
@@ -373,7 +373,7 @@ class PackWriter(Writer):
 
 
 def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pack]:
-    """Return the packs of products that are fused into sums (multiply–add), so need no value of their own."""
+    """Return the packs of products that are fused into sums (multiply–add) and need no value of their own."""
     if not section.packs:
         return set()
     home = {node: pack for pack in section.packs for node in pack.lanes}

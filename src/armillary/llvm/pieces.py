@@ -23,14 +23,15 @@ from armillary.program.branch_packs import Pack, strip_lets
 from armillary.program.packs import ANGLES, PACKED_CALLS, largest_size
 from armillary.program.program import ProgramSection
 
-# Most operands of one piece: in long sums each takes about three instructions, and branches can skip 260,000.
+# Most operands of one piece: in long sums each takes about three instructions, and a branch can skip 260,000
+# instructions.
 OPERANDS = 60000
 # Factor of the length of pieces in sections with packs, whose `let` nodes do not count: with longer pieces
 # trees and legged robots run as long or longer, and LLVM takes 1.1 to 1.8 times the time.
 PACKED = 0.56
-# Numbers per operation above which pieces are half as long: LLVM's scheduler scans all loads of a piece
+# Numbers per operation above which pieces are half as long, since LLVM's scheduler scans all loads of a piece
 # repeatedly. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile in 0.82 of the time, and the
-# fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters would run 4 % longer.
+# fruitfly takes 3 % more time per run. A chain of 48 links whose numbers are parameters would take 4 % more.
 RICH = 0.1
 FUNCTION = 25  # operations, about, of a vector of elementary functions
 
@@ -76,10 +77,10 @@ def cut(
     loading: bool,
     first: Set[Expr] | None = None,
 ) -> Cut:
-    """Return a section in pieces of about ``size`` operations, or in one if it has at most ``whole``.
+    """Return a section in pieces of about ``size`` operations, or in one piece if it has at most ``whole``.
 
-    ``loading``: LLVM schedules loads of numbers. ``first``: operations of a separate piece before the one
-    piece.
+    ``loading`` states that LLVM schedules the loads of numbers from an array. With ``first``, these
+    operations are a separate piece before the one piece.
     """
     pieces = _pieces(section, size, whole, loading=loading, first=first)
     packs = {node: pack for pack in section.packs for node in pack.lanes}
@@ -99,10 +100,7 @@ def cut(
 def _pieces(
     section: ProgramSection, size: int, whole: int, *, loading: bool, first: Set[Expr] | None = None
 ) -> list[list[Expr]]:
-    """Return the nodes in pieces of about ``size`` operations, or in one if they are at most ``whole``.
-
-    ``loading``: LLVM schedules loads of numbers from an array.
-    """
+    """Return the nodes of the pieces of `cut`."""
     early = [n for n in section.nodes if n.kind == "call" and is_grouped_call(n)]
     grouped = set(early)
     rest = [n for n in section.nodes if n not in grouped] if grouped else section.nodes

@@ -32,12 +32,13 @@ from armillary.program.program import Program, ProgramSection
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 SHARING_PIECE = 400  # if values come from shared arrays: LLVM's scheduler compares all loads with all stores
 ENCODED_PIECE = 1600  # with Armillary's machine code; ANYmal then runs 3 % quicker, a chain of 64 links 1 %
-# Most operations of arm64 code in one piece, if LLVM writes none of them. One piece has fewer stores, and
-# takes 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
+# Most operations of arm64 code in one piece, if LLVM writes none of them. One piece has fewer stores: on a
+# Neoverse N1 it takes 0.93 of the time of several for that chain, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
 
-# LLVM writes sections with fewer nodes that have choices, tables or inputs over time but few vectors of
-# elementary functions: two pieces take 20 % more for a car with an input, 200 operations.
+# LLVM writes sections with fewer nodes than SHORT that have choices, tables or inputs over time, but fewer
+# vectors of elementary functions than FEW_CALLS: two pieces take 20 % more time for a car with an input, 200
+# operations.
 SHORT, FEW_CALLS = 500, 4
 
 _ATTRIBUTES = "noalias nocapture"
@@ -54,9 +55,10 @@ def llvm_text(
 ) -> str:
     """Return the program: precompute, derivatives, outputs and, if any, events, update, fire, normalise.
 
-    With ``registers``, the machine's registers for doubles, code is arranged (``arrangement.py``). ``sines``
-    returns sine functions that this process has compiled. ``encodes``: the instruction set of machine code,
-    if it is supported (``arrangement/machine_code.py``). ``call_lanes``: elementary functions in one vector.
+    With ``registers``, the number of the machine's registers for doubles, code is arranged
+    (``arrangement.py``). ``sines`` returns sine functions that this process has compiled. ``encodes`` is the
+    instruction set of machine code, if it is supported (``arrangement/machine_code.py``). ``call_lanes`` is
+    the number of elementary functions in one vector.
     """
     module = Module(registers=registers, encodes=encodes, call_lanes=call_lanes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
@@ -109,7 +111,9 @@ def process_text(program: Program) -> str:
 
 
 def for_this_machine(program: Program) -> Program:
-    """Return the program with packs no wider than this machine's vectors, without packs if it has none."""
+    """Return the program with packs no wider than this machine's vectors, or without packs if the machine has
+    no vectors.
+    """
     return for_lanes(program, vector_doubles())
 
 
@@ -254,7 +258,8 @@ def _write_shared_values(module: Module, places: Places) -> None:
         outs = [(group.array, i) for i in range(len(group.section.results))]
         needed = [f"ptr {_ATTRIBUTES} readonly %{array}" for array in group.needs]
         arguments = ", ".join([_inputs(module), *needed, f"ptr {_ATTRIBUTES} %{group.array}"])
-        # Without its own array: pieces may exchange negatives of values, but results have the right sign.
+        # A group does not read its own array: its pieces may exchange negatives of values, while the array
+        # has the values themselves.
         others = {x: place for x, place in module.shared.places.items() if place[0] in group.needs}
         _function(module, group.array, group.section, arguments, {**places, **others}, outs)
 
@@ -316,8 +321,8 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
 def _normalise(module: Module, program: Program, places: Places, packs: bool = False) -> None:
     """Write corrections of the coordinates by Newton's method, until they are small.
 
-    Each correction is followed by normalised Euler parameters. With several runs at once each is corrected
-    until its own corrections are small, independently of the others.
+    Euler parameters are normalised after each correction. With several runs at once each run is corrected
+    until its own corrections are small, independently of the other runs.
     """
     units = list(program.renewed)
     arguments = _inputs(module).replace(" readonly %state", " %state")
@@ -433,19 +438,19 @@ def _function(
     *,
     cut_once: bool = True,
 ) -> None:
-    """Write a section as a function, or as several with a work array and one array of numbers.
+    """Write a section as a function, or as several functions with a work array and one array of numbers.
 
-    ``cut_once``: try two pieces, if Armillary can encode all of the second.
+    With ``cut_once`` try two pieces, if Armillary can encode all of the second.
 
     Code in a process loads the address of a number before the number itself: one instruction on x86-64, four
-    on arm64. With one address for all numbers, code of the fruitfly (108 speeds) is 0.4 times as long there
+    on arm64. With one address for all numbers, arm64 code of the fruitfly (108 speeds) is 0.4 times as long
     and takes 0.9 times the time.
     """
     if name in module.shared.rest:
         _with_shared_values(module, name, arguments, places, outs)
         return
     branches = len(section.packs)
-    # Packed calls cost LLVM 1.2 s more for a 14-freedom car, half of it in sections that run once a row.
+    # Packed calls take LLVM 1.2 s more for a 14-freedom car, half of it for sections that run once a row.
     if module.encodes == "arm64" or section.name == "derivatives":
         section = pack_calls(section, module.call_lanes)
     calls_together = len(section.packs) - branches
@@ -556,8 +561,8 @@ def _computed_inputs(section: ProgramSection, places: Places) -> list[Expr]:
 def is_arithmetic(section: ProgramSection, places: Places) -> bool:
     """Return whether Armillary can encode all operations of a section for arm64.
 
-    Functions are only grouped calls of states, min, max and abs; inputs are only in arrays; exponents are
-    multiples of ½.
+    It can if all functions are grouped calls of states, min, max or abs, all inputs are in arrays, and all
+    exponents are multiples of ½.
     """
     given = {s for s, place in places.items() if isinstance(place, tuple)}
     states = {s for s in given if places[s][0] == "state"}

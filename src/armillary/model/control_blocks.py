@@ -6,15 +6,15 @@ Lags of first and second order, and one whose rate is limited:
     second_order_lag    ÿ = ω² (K u − y) − 2 ζ ω ẏ
     rate_limit          ẏ = max( −f, min( r, (u − y)/τ ) )
 
-Source: Åström and Murray, Feedback Systems (2008), sections 2.2 and 6.3. A rate limit without the lag τ is no
-differential equation: its rate would be −f, 0 or r, and jump between them without end once y has reached u.
+Source: Åström and Murray, Feedback Systems (2008), sections 2.2 and 6.3. Without the lag τ a rate limit would
+be no differential equation: once y has reached u, its rate would jump between −f, 0 and r without end.
 
 PID controllers with limits and anti-windup:
 
     v = kₚ e + I + D        İ = kᵢ e + (u − v)/Tₜ        u = min( max(v, low), high )
 
 While u is at a limit, the integral follows it within the tracking time Tₜ instead of winding up (back
-calculation). D = k_d ė if the rate of the error is given, else the rate of the error is taken behind a lag:
+calculation). If the rate of the error is given, D = k_d ė; otherwise the rate is taken behind a lag:
 
     D = k_d (e − x)/T_f        ẋ = (e − x)/T_f
 
@@ -25,8 +25,8 @@ State feedback: inputs of a plant as linear functions of its states:
     u = u₀ − K (x − x₀)
 
 K comes from pole placement, from a Riccati equation (LQR) or from a fit. Its elements are parameters, so runs
-may change them, batches vary them, and sensitivities and fits take them as any other. With K = 0 the loop is
-open: the same model gives the linear model from which K is found.
+may change them, batches may vary them, and sensitivities and fits treat them as other parameters. With K = 0
+the control loop is open: the same model gives the linear model from which K is found.
 
 Source: Åström and Murray, Feedback Systems (2008), section 6.2.
 """
@@ -85,7 +85,7 @@ def units_text(system: Description, dimension: Dimension | None) -> str | None:
 
 
 def coefficient(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
-    """Return an expression; a plain number takes the expected dimension, or none if none is expected."""
+    """Return a coefficient as an expression; a number gets the expected dimension, if there is one."""
     if dimension is None and isinstance(value, int | float) and not isinstance(value, bool):
         return as_expr(finite_number(value, where))
     return read_expression(system, value, where, dimension)
@@ -121,7 +121,7 @@ def block_state(
 
 
 def block_output(system: Description, name: str, value: Expr, dimension: Dimension | None) -> Expr:
-    """Return an expression of a known dimension that texts call by a name, kept whole in the equations."""
+    """Return a block's output under its name, with the dimension, if known; texts refer to it by the name."""
     check_new_name(system, name, "block")
     made: Expr = named(value, name)
     if dimension is not None and value.dimension is not dimension:
@@ -170,7 +170,7 @@ def second_order_lag(
     about: Words = "",
 ) -> Expr:
     """Add a second-order lag, ÿ = ω² (K u − y) − 2 ζ ω ẏ: a state with the block's name, and its rate,
-    ``name_rate``. ``frequency`` is ω in rad/s, ``damping`` is ζ; it starts at ``initial``, at rest.
+    ``name_rate``. ``frequency`` is ω in rad/s, ``damping`` is ζ; y starts at ``initial``, at rest.
     """
     where = f"second-order lag '{name}'"
     u = read_expression(system, input, where)
@@ -241,10 +241,10 @@ def pid(
 ) -> Expr:
     """Return the output of a PID controller of an error, limited to ``low`` … ``high``, in ``units``.
 
-    ``derivative`` is the rate of the error, if it is available (minus a speed, say); else the error's rate is
-    taken behind a lag of time constant ``filter``, kd/(10 kp) by default, that starts at zero. ``tracking``
-    is the time constant of the anti-windup, kp/ki by default. The integral is the state ``name_integral``, in
-    the units of the output, which starts at ``initial``.
+    ``derivative`` is the rate of the error, if it is available (minus a speed, say). Otherwise the rate is
+    taken behind a lag with the time constant ``filter`` (kd/(10 kp) if left out) that starts at zero.
+    ``tracking`` is the time constant of the anti-windup, kp/ki by default. The integral is the state
+    ``name_integral``, in the units of the output, which starts at ``initial``.
     """
     where = f"PID controller '{name}'"
     e = read_expression(system, error, where)
@@ -322,9 +322,9 @@ def feedback(
 ) -> tuple[Expr, ...]:
     """Return inputs u = u₀ − K (x − x₀) of states x, in order: ``name_u1``, … in texts, or the name alone if
     there is one input. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open
-    loop.
+    control loop.
 
-    Its elements are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are the units of the
+    The elements of K are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are those of the
     inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero if left out. ``about``
     is part of the description of each gain.
     """

@@ -9,7 +9,7 @@ has n states in the observer form (Åström and Murray, Feedback Systems (2008),
     y = x₁ + b₀ u        ẋₖ = bₖ u − aₖ y + xₖ₊₁
 
 A delay by T is the diagonal Padé approximant of e^(−sT) of order n (Golub and Van Loan, Matrix Computations,
-section 9.3.1), with modulus one at all frequencies and a phase that is right to order 2n in sT:
+section 9.3.1). Its modulus is one at all frequencies, and its phase is exact to order 2n in sT:
 
     N(−sT)/N(sT)        N(p) = Σ cₖ pᵏ        cₖ = (2n − k)! n! / ( (2n)! k! (n − k)! )
 """
@@ -52,7 +52,7 @@ from armillary.model.signals import rate, state
 from armillary.model.verbs import EntryForm, verb
 from armillary.untyped import Given
 
-_MOST = 10  # order of a delay: coefficients of higher ones differ by more than 1e9
+_MOST = 10  # highest order of a delay: above it coefficients differ by factors of more than 1e9
 
 
 @verb(EntryForm("blocks", key="transfer_function", argument="input"))
@@ -66,9 +66,9 @@ def transfer_function(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """Return the output of a transfer function, from rest. Coefficients belong to powers of s, the highest
-    first, as SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``,
-    ….
+    """Return the output of a transfer function that starts at rest. Coefficients belong to powers of s, the
+    highest power first, as in SciPy: numbers, in seconds, or expressions of parameters. The states are
+    ``name_x1``, ….
 
     ``units`` are the units of the output; left out, it has the dimension of the input.
     """
@@ -106,9 +106,9 @@ def delay(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """Return a signal later by ``time``, by a Padé approximant of an order up to 10. Before the start of a
-    run the signal was ``initial``. The output for a step oscillates a little; a signal that changes little
-    within the delay is followed closely.
+    """Return a signal delayed by ``time``, by a Padé approximant of an order up to 10. Before the start of a
+    run the signal was ``initial``. The output oscillates a little after a step of the signal; it is accurate
+    for signals that change little within the delay.
     """
     where = f"delay '{name}'"
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= _MOST:
@@ -118,7 +118,8 @@ def delay(
     dimension, initial = dimension_of(units, u.dimension), finite_number(initial, f"initial of {where}")
     a = pade(order)
     b = [c * (-1.0) ** (order - k) for k, c in enumerate(a)]
-    # In time counted in T all states have the dimension of the signal. Steady: ẋₖ = 0 for y = u = initial.
+    # With time in units of T all states have the dimension of the signal. They start where ẋₖ = 0 for
+    # y = u = initial.
     start = [(1.0 - b[0]) * initial]
     start += [(a[k] - b[k]) * initial for k in range(1, order)]
     x = _observer_states(system, name, order, dimension, about, start, units, timed=False)
@@ -221,7 +222,7 @@ def _observer_states(
     *,
     timed: bool = True,
 ) -> list[Expr]:
-    """Return the states in order; with ``timed`` each is a rate of the dimension of the one before."""
+    """Return the states in order; with ``timed`` each has the dimension of the rate of the one before."""
     found = []
     for k in range(order):
         own = None if dimension is None else dimension / TIME ** (k if timed else 0)
@@ -231,7 +232,7 @@ def _observer_states(
 
 
 def _number_of(node: Expr, name: str) -> Expr:
-    """Return the number of an expression in the model's own units."""
+    """Return the dimensionless number of an expression in the model's own units."""
     return node if node.dimension in (None, ONE) else with_stated_dimension(node, ONE, name)
 
 
@@ -240,7 +241,7 @@ def _weighted_row(coefficients: np.ndarray, symbols: Sequence[Expr]) -> Expr:
 
 
 def _matrices(where: str, A: object, B: object, C: object, D: object, inputs: int) -> tuple[np.ndarray, ...]:
-    """A, B, C and D as arrays that fit together."""
+    """Return A, B, C and D as arrays of matching shapes."""
     a = np.atleast_2d(reals(A, f"A of {where}", ModelError))
     n = len(a)
     if a.shape != (n, n):

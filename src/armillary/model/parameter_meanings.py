@@ -1,4 +1,4 @@
-"""Descriptions and units of parameters that the analyst left without them.
+"""Descriptions and units of parameters for which the analyst stated none.
 
 A parameter is described by its first use in the description, and by its role there:
 
@@ -8,8 +8,8 @@ A parameter is described by its first use in the description, and by its role th
                                       x0    free length in strut S
                                       c     damping in strut S
 
-Units follow from the expressions that hold the parameter. Source: Sayers (1990), Table 9.1.1, where each
-parameter of the car is so described; the words are our own.
+Units follow from the expressions that contain the parameter. Source: Sayers (1990), Table 9.1.1, which
+describes each parameter of the car in this way, in other words.
 """
 
 from __future__ import annotations
@@ -120,14 +120,14 @@ class ParameterUse(NamedTuple):
 
 
 def parameter_descriptions(system: Description) -> dict[str, str]:
-    """Return the meaning of every parameter: as stated, else by the first use; empty for unused ones."""
+    """Return the description of every parameter: the stated one, or one from the first use; "" if unused."""
     found = {name: node.data.about for name, node in system.parameters.items()}
     open_ones = {node for name, node in system.parameters.items() if not found[name]}
     if not open_ones:
         return found
     dimensions = parameter_dimensions(system)
     uses = [(place, symbols(place.expression)) for place in parameter_uses(system)]
-    # A use of the parameter alone says most: gravity, rather than the divisor in a mass.
+    # A use of the parameter alone describes it best: as gravity, rather than as the divisor in a mass.
     for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
         for parameter in held:
             if parameter in open_ones:
@@ -144,12 +144,12 @@ def _alone(expression: Expr) -> bool:
     return (_inner(node.args[0]) if negative else node).kind == "symbol"
 
 
-# ------------------------------------------------------------------------------------------------- places
+# --------------------------------------------------------------------------------------------------- uses
 
 
 def parameter_uses(system: Description, without: Body | None = None) -> Iterator[ParameterUse]:
-    """Yield all expressions that may hold a parameter, the most informative first; ``without`` omits the
-    mass, inertia and places of a body.
+    """Yield all expressions that may contain a parameter, the most informative first; those of the body
+    ``without`` (mass, inertia, points, axes) are left out.
     """
     for body in system.bodies.values():
         if body is not without:
@@ -220,7 +220,7 @@ def _direction_places(body: Body) -> Iterator[ParameterUse]:
         for element in row:
             yield ParameterUse(as_expr(element), f"orientation of body {body.name}")
     for step in body.assembly.steps:
-        axis = getattr(step, "axis", None)  # the index of an axis if a node turns; no parameter in it
+        axis = getattr(step, "axis", None)  # of a node that turns: the index of an axis, without parameters
         for component in axis if isinstance(axis, tuple | list) else ():
             yield ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
@@ -234,7 +234,7 @@ def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[Parameter
 
 
 def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
-    """Return the words for a parameter in an expression, found on the way from its root down to it."""
+    """Return the role of a parameter in an expression, found on the path from the root to the parameter."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
     while node is not parameter:
@@ -260,14 +260,14 @@ def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | N
 
 
 def _inner(node: Expr) -> Expr:
-    """Return the node behind names that were given to it."""
+    """Return the node under its names."""
     while node.kind == "let":
         node = node.args[0]
     return node
 
 
 def _holders(parameter: Expr, root: Expr) -> set[Expr]:
-    """Return the nodes of an expression that hold the parameter."""
+    """Return the nodes of an expression that contain the parameter."""
     found = {parameter}
     for node in operands_first([root]):
         if any([a in found for a in node.args]):
@@ -299,7 +299,7 @@ def _as_factor(
     whole = FORCE if place.load.kind == "force" else MOMENT
     if dimension is whole / (SPEED if whole is FORCE else RATE):
         return "damping in"
-    # A moment per angle has the dimension of a moment: the other factor decides.
+    # A moment per angle has the dimension of a moment, so the other factor decides.
     roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
     stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
     return "stiffness in" if stiff else "coefficient in"

@@ -4,14 +4,14 @@ Energies and momenta are built body by body from each body's velocity in its own
 linearly with the number of bodies; nothing is computed unless an output uses it. They do not use regrouped
 inertia.
 
-Forces of joints and constraints are known once the accelerations are, so they stand in outputs, events and
-memory updates as symbols that the derivation replaces; a model that uses none has no cost from them. Loads
-cannot depend on them.
+Forces of joints and constraints follow from the accelerations, so in outputs, events and memory updates they
+are symbols that the derivation replaces. A model that uses none of them does not pay for them. Loads cannot
+depend on them.
 
 The functions of vectors and motion that users call are here too, since saved models record their calls.
 
-Small and large quantities are engineering judgement. A declaration only records; the derivation neglects what
-follows from it, or ignores it on request, so that one description gives both the small and the full model.
+Which quantities are small or large is the engineer's judgement. A declaration only records it. The derivation
+neglects terms by it, or ignores it on request, so one description gives both the small and the full model.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 @quantity(arguments=(0, 1))
 def kinetic_energy(system: Description, about: str | None = None) -> Expr:
     """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre, and ½ a u² over all armatures;
-    about="mass centre" leaves out the motion of the system's mass centre, to full precision however fast
-    that is."""
+    about="mass centre" leaves out the motion of the system's mass centre, without loss of precision if that
+    motion is fast."""
     if about is not None and not (isinstance(about, str) and about == "mass centre"):
         raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
     still = None if about is None else first_with_mass(system, "kinetic_energy")
@@ -368,7 +368,7 @@ def _quantity_of(system: Description, thing: object, word: str) -> Expr:
     for name in set(system.parameters) - known:  # a text would make a parameter of an unknown name
         del system.parameters[name]
         hint = nearest(name, [*system.parameters, *system.memories, *system.states, *system.loads])
-        raise ModelError(f"declared {word}: there is no '{name}'{hint}; declare it before it is judged")
+        raise ModelError(f"declared {word}: there is no '{name}'{hint}; declare it with parameter() first")
     if node.kind == "product" and node.data[1] == (1,):
         node = node.args[0]
     if node.kind == "number":

@@ -6,12 +6,12 @@ Memories: discrete states, renewed once per step, periodically or by events; inp
 
 Outputs: quantities of interest, computed at each sample.
 
-Continuous states of the user's own: variables with rate equations besides the equations of the bodies.
+Continuous states of the user's own: variables with rate equations besides the equations of the bodies,
 
     ż = f(t, q, u, z, parameters, memory)
 
-A controller's integral, an actuator's lag, a tyre's relaxation, a temperature. They follow the speeds in a
-model's state and are integrated with it.
+such as a controller's integral, an actuator's lag, a tyre's relaxation or a temperature. In a model's state
+they follow the speeds, and they are integrated with it.
 
 Source: Sayers (1990), section 3.2 and Table 3.2.1, extra variables with derivatives given by equations.
 """
@@ -70,12 +70,12 @@ def event(
     stop: Flag = False,
     about: Words = "",
 ) -> None:
-    """Add an event when ``expression`` passes zero, with ``direction`` upwards +1, downwards −1, or either 0:
-    memories, coordinates, speeds and states named in ``set`` take new values, computed from the old ones;
-    ``stop`` ends the run.
+    """Add an event that happens when ``expression`` passes zero: upwards (``direction`` 1), downwards (−1) or
+    either way (0). Memories, coordinates, speeds and states named in ``set`` then take new values, computed
+    from the old ones; ``stop`` ends the run.
 
     Joints named in ``lock`` (coordinates or speeds) stand still from then on: the impulse that stops them
-    changes all other speeds too. ``unlock`` sets them free, with the speeds that they have.
+    changes all other speeds too. ``unlock`` sets them free with their present speeds.
     """
     if text(name, "the name of an event", ModelError) in system.events:
         raise ModelError(f"event '{name}' exists already; choose another name")
@@ -94,7 +94,7 @@ def event(
         if node.data.role == "memory" and system.memories[node.name].input:
             raise ModelError(f"{where}: '{node}' is an input, which is set from outside; set a memory")
         changes[node] = read_expression(system, value, f"{where}, new value of '{node}'", node.dimension)
-    refuse_equation(expression, where, "give what passes zero")
+    refuse_equation(expression, where, "give an expression that passes zero")
     watched = read_expression(system, expression, where)
     if watched.kind == "call" and watched.data in CONDITIONS:
         raise ModelError(
@@ -234,9 +234,9 @@ def memory(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """Add a discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the
-    memory's own old value) is applied once per step, or with ``every`` once per period (in seconds), first
-    one period after the start of a run; events may change it too.
+    """Add a discrete state; ``initial`` is in ``units``. ``update`` (a text or an expression, which may use
+    the memory's old value) is applied once per step. With ``every`` it is applied once per period (in
+    seconds), first one period after the start of a run. Events may change the memory too.
     """
     node, start, factor = new_variable(system, "memory", name, initial, units, about)
     system.memories[name] = Memory(node, start, None, about, factor=factor)
@@ -259,10 +259,10 @@ def input(
     about: Words = "",
 ) -> Expr:
     """Add an input, a signal from outside: ``simulate(inputs={name: (t, y)})`` drives it by data over time.
-    Without data it is constant: ``default``, or the value in ``memory=``. It is an input of an FMU and an
-    argument of exported code.
+    Without data it is constant: ``default``, or the value in ``memory=``. In an FMU it is an input, in
+    exported code an argument.
 
-    ``interpolation`` is for data that do not state their own: "hold", "linear", "smooth" (cubics that
+    ``interpolation`` is for data that state no interpolation: "hold", "linear", "smooth" (cubics that
     never overshoot) or "cubic" (a spline with continuous second derivative). The rate of an input,
     ``arm.time_derivative(road)``, is a further input, ``"road rate"``, which the same data drive.
     """
@@ -301,15 +301,15 @@ def _declare_rates(system: Description, source: Memory) -> None:
 def update(
     system: Description, memory: object, expression: object, *, every: float | str | None = None
 ) -> None:
-    """Set the expression that renews a memory once per step, or once per period (in seconds); for memories
-    that refer to each other, or to quantities described later.
+    """Set the expression that renews a memory once per step, or once per period (in seconds). Use it for
+    memories that refer to each other, or to quantities described later.
     """
     node = read_expression(system, memory, "update")
     record = system.memories.get(node.name)
     if record is None or record.symbol is not node:
         raise ModelError(f"'{node}' is not a memory of this system; make one with memory(name, initial)")
     if f"{node.name} clock" in system.memories:
-        raise ModelError(f"memory '{node}' is renewed periodically already; give one of both")
+        raise ModelError(f"memory '{node}' is renewed periodically already; give one update")
     if record.input:
         raise ModelError(f"'{node}' is an input, which is set from outside; make a memory to renew one")
     if every is not None:
@@ -342,7 +342,7 @@ def _renew_periodically(system: Description, memory: Expr, update: object, every
 def make_clock(system: Description, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:
     """Return a memory with the time of the next tick, and the changes of memories at a tick.
 
-    Ticks are counted, tₙ = t₀ + n·period: a sum of periods would accumulate rounding.
+    The time follows from the number of ticks, tₙ = t₀ + n·period; a sum of periods would accumulate rounding.
     """
     clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=system.identity, units="s")
     start = symbol(f"{name} clock start", "memory", dimension=TIME, owner=system.identity, units="s")

@@ -6,8 +6,8 @@ bodies with their points, its flexible parts) is copied, and records that name b
 copies.
 
 Two descriptions are compared record by record. Expressions are compared by their digests, which follow from
-the structure alone; if these differ, by values at a few arguments, since an expression may have been
-simplified in another order.
+the structure alone; if these differ, by their values at a few arguments, since the same expression may have
+been simplified in another order.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from armillary.model.verbs import Recorder
 from armillary.untyped import DataTable, Given
 
 _SHARED = (Expr, Vector, Frame, str, float, int, bool, type(None))
-_COPIED = (Body, Point, Flexible)  # held by others and changed in place
+_COPIED = (Body, Point, Flexible)  # several records hold them, and verbs change them in place
 
 
 def snapshot(system: Description) -> Description:
-    """Return the present description, frozen against changes; a snapshot is returned itself."""
+    """Return a frozen copy of the present description; return a frozen description itself."""
     return system if system.recorder.frozen else _copy(system, frozen=True)
 
 
@@ -61,14 +61,14 @@ def _copy(system: Description, *, frozen: bool) -> Description:
 
 
 class _Copier:
-    """Copies that refer to each other as their originals do."""
+    """Maker of copies that refer to each other as their originals do."""
 
     def __init__(self, system: Description, taken: Description) -> None:
         self._made: dict[int, Given] = {id(system): taken}
 
     def fresh(self, value: object) -> Given:
-        """Return a separate table or list even if nothing in it had to be copied; other values as ``copy``
-        does.
+        """Return a new table or list, even if none of its items had to be copied; treat other values as
+        ``copy`` does.
         """
         if isinstance(value, dict):
             items = {self.copy(key): self.copy(item) for key, item in value.items()}
@@ -129,9 +129,9 @@ def _field_names(kind: Given) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))
 
 
-# Not compared: symbols that are made when they are first used, and entries that only texts of a model name.
+# Tables that are not compared: symbols made at their first use, and entries that only texts of a model name.
 _LEFT_OUT = ("reactions", "efforts", "accelerations", "functions", "definitions", "calls")
-# Nothing of the motion depends on the order of these. Nodes are bodies too, made when first used.
+# The motion does not depend on the order of these tables. Bodies include nodes, which are made at first use.
 _UNORDERED = (
     "parameters", "bodies", "smallness", "rates", "initial", "events", "memories", "loads", "prescriptions",
     "started", "flexibles", "armatures",
@@ -199,7 +199,7 @@ def plain_record(value: object) -> Given:
 
 
 class Whole:
-    """An expression, equal to another of the same structure, or of the same values at all arguments tried."""
+    """An expression; equal to another with the same structure or the same values at all tried arguments."""
 
     def __init__(self, node: Expr) -> None:
         self.node = node
@@ -214,8 +214,8 @@ class Whole:
 
 
 def _same_values(one: Expr, other: Expr) -> bool:
-    """Return whether values agree to rounding at small and large arguments of both signs; some must be
-    finite.
+    """Return whether two expressions have equal values, to rounding, at small and large arguments of both
+    signs; at least one value must be finite.
     """
     places = {}
     for s in symbols(one, other):
@@ -238,7 +238,7 @@ def _plain_symbol(node: Expr) -> tuple[Given, ...]:
         data.units or "",
         data.about,
         data.default,
-        "" if data.role == "variable" else str(node.dimension),  # of forces: as its expression shows
+        "" if data.role == "variable" else str(node.dimension),  # a force's follows from its expression
         data.smallness,
     )
 

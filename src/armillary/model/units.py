@@ -1,9 +1,9 @@
 """Units of models: unit systems, and numbers as users write them, 55, "55 mile/hour" or "pi/2".
 
-A unit system has the SI values of one unit of mass, length and time inside a model. Values are converted at
-the border only: defaults, parameter values and initial values come in stated units, outputs leave in theirs.
-Inside, angles are always in radians; a system whose name ends in ``-deg`` shows and takes the angles of
-joints in degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
+A unit system has the SI values of one unit of mass, length and time inside a model. Values are converted only
+where they enter or leave: defaults, parameter values, initial values and outputs are in stated units. Inside,
+angles are always in radians; a system whose name ends in ``-deg`` shows and takes the angles of joints in
+degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from armillary.untyped import Given
 class UnitSystem:
     """SI values of the base units (mass, length, time) that a model computes in, and their names.
 
-    ``force`` is the name of the unit of force, if it has one. ``masses`` is empty in systems that name the
-    unit of force and not the unit of mass, such as in-lb-s.
+    ``force`` is the name of the unit of force, empty if it has none. ``masses`` is empty in systems that name
+    the unit of force and not the unit of mass, such as in-lb-s.
     """
 
     name: str
@@ -71,13 +71,13 @@ class UnitSystem:
         by_force = not self.masses or (self.force and abs(mass) == 1 and mass * time < 0)
         if not by_force:
             return _unit_quotient([(self.masses, mass), (self.lengths, length), ("s", time), *electric])
-        # One unit of mass is one of force over one of acceleration.
+        # A unit of mass is a unit of force divided by a unit of acceleration.
         forces = [(self.lengths, length - mass), (self.force, mass)]
         ordered = forces if not self.masses else forces[::-1]  # in*lb, but mN*mm
         return _unit_quotient([*ordered, ("s", time + 2 * mass), *electric])
 
     def joint_text(self, dimension: Dimension) -> str:
-        """Return the unit of a joint's coordinate or speed; one without a dimension is an angle."""
+        """Return the unit of a joint's coordinate or speed; a coordinate without a dimension is an angle."""
         if dimension is ONE:
             return self.angle
         return f"{self.angle}/s" if dimension is RATE else self.unit_text(dimension)
@@ -137,9 +137,9 @@ def state_factor(node: Expr) -> float:
 
 
 def stated_value(inside: float, factor: float) -> float:
-    """Return the shortest number in stated units whose product with ``factor`` is exactly ``inside``, if one
-    is found: an echo file must repeat the run exactly. Several may exist: 30 deg and 29.999999999999996 deg
-    are one angle in radians.
+    """Return the shortest number in stated units whose product with ``factor`` is exactly ``inside``, since
+    an echo file must repeat the run exactly; return the quotient if there is no such number. There may be
+    several: 30 deg and 29.999999999999996 deg are the same angle in radians.
     """
     value = inside / factor
     near = (math.nextafter(value, math.inf), math.nextafter(value, -math.inf), float(f"{value:.15g}"))
@@ -153,7 +153,7 @@ _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
 # "pi/18 rad"; compiled at its first use, since few texts need it.
 _ARITHMETIC_AND_UNIT = r"(?s)(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z"
-_LONGEST = 200  # characters of a value; nobody writes a longer number
+_LONGEST = 200  # characters of a value; longer texts are mistakes
 
 
 class BadValueError(ArmillaryError):
@@ -161,10 +161,11 @@ class BadValueError(ArmillaryError):
 
 
 def read_number(value: object, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """Return a value in ``units``, from a plain number in them or from text that may bring its own.
+    """Return a value in ``units``, from a plain number in these units or from a text that may name its own.
 
-    Without ``units`` the quantity is in the model's own, and its dimension decides which units fit; if
-    it is unknown too, all do. Text after a number is a unit; else the whole text is arithmetic.
+    Without ``units`` the value is in the model's own units, and the text may name any unit of its dimension,
+    or any unit at all if the dimension is unknown. Text after a number is a unit; otherwise the whole text is
+    arithmetic.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
@@ -214,8 +215,8 @@ def read_seconds(value: object) -> float:
 
 
 def in_seconds(name: str, value: object) -> Given:
-    """Return a time in text or with its unit (Pint), or several of them, as numbers of seconds, and other
-    values unchanged; ``name``: the argument.
+    """Return a time given as text or as a Pint quantity, or a list of times, in seconds; return other values
+    unchanged. ``name`` is the name of the argument, for errors.
     """
     try:
         if is_quantity(value):

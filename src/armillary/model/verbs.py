@@ -9,8 +9,8 @@ A verb is a function that adds to the description of a system, with its form in 
     @verb(EntryForm("loads", key="force", argument="magnitude"))
     def force(system: System, name: str, magnitude: ExpressionLike, direction: VectorLike, …) -> Expr: ...
 
-The decorator makes the function all-or-nothing and recorded; readers and writers of text models, and their
-JSON schema, use the form, and the kinds of values that annotations of the arguments hold
+The decorator records calls of the function, and undoes a call that fails. Readers and writers of text models,
+and their JSON schema, use the form, and the kinds of values in the annotations of the arguments
 (``reading/kinds.py``). ``stages.System`` lists the verbs that users call.
 """
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class Identity:
     """The identity of a system for its symbols: enough to read them once the system itself is gone.
 
-    A system and its snapshots have one identity, so a symbol belongs to all of them alike. It holds none of
-    them, and no expression: symbols hold it, and a circle of both would be freed late.
+    A system and its snapshots have one identity, so a symbol belongs to all of them. The identity refers to
+    them weakly and holds no expression: symbols hold the identity, and circular references are freed late.
     """
 
     def __init__(self, system: Description) -> None:
@@ -132,9 +132,7 @@ class Call(NamedTuple):
 
 
 def records_calls(function: Function) -> Function:
-    """Return a function that users call, whose calls are recorded by the system that its arguments
-    are about.
-    """
+    """Return the function with its calls recorded, in the system to which the arguments belong."""
 
     @wraps(function)
     def recording(*arguments: object, **options: object) -> Given:
@@ -148,7 +146,7 @@ def records_calls(function: Function) -> Function:
 
 
 def record_call(system: Description | None, name: str, result: object, arguments: tuple[object, ...]) -> None:
-    """Record the call that made an expression or vector; plain numbers and symbols need none."""
+    """Record the call that made an expression or vector; numbers and symbols need no record."""
     atom = isinstance(result, Expr) and result.kind in ("number", "symbol")
     made = isinstance(result, Expr | Vector) and not atom and not any(a is result for a in arguments)
     if made and system is not None:
@@ -170,7 +168,9 @@ def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
 
 
 def all_or_nothing(function: Function) -> Function:
-    """Make a function that calls several verbs of its first argument, a system, all or nothing."""
+    """Return a function that calls several verbs of a system, its first argument, and undoes all if one
+    fails.
+    """
 
     @wraps(function)
     def whole(system: Description, *args: object, **options: object) -> Given:
@@ -197,10 +197,10 @@ def undo_always(system: Description) -> Iterator[list[str]]:
 def _way_back(system: Description, owner: object = None) -> Callable[[], None]:
     """Return the function that restores the present content of all tables and lists of a description.
 
-    All that a description records are tables and lists: of the system and its recorder, of its bodies
-    (points) and of their flexible parts (nodes). None is named here, so that none can be forgotten. Lists of
-    bodies and parts only grow, so their lengths are enough. A verb of a body may replace the data that the
-    body was made with.
+    A description records everything in tables and lists: of the system and its recorder, of its bodies
+    (points) and of their flexible parts (nodes). They are found, not listed here, so that none is forgotten.
+    Tables of bodies and parts only grow, so their lengths are enough. A verb of a body may replace the data
+    with which the body was made.
     """
     tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
     tables.append(system.recorder.records)
@@ -236,9 +236,10 @@ def _growing(record: Given) -> tuple[str, ...]:
 class EntryForm:
     """A named entry of a section, ``[section.NAME]``: its keys are the arguments of the verb.
 
-    ``key`` distinguishes the verb from the others of its section, and stands for ``argument`` if that has
-    another name, or for several that it lists; ``listed`` are other keys that list arguments. The entry's
-    name is the argument ``name_argument``. Arguments without a default are needed, and those in ``needs``.
+    ``key`` distinguishes the verb from the other verbs of its section. Its value is the argument
+    ``argument``, or a list of several arguments; ``listed`` has further keys whose values list arguments. The
+    entry's name is the argument ``name_argument``. An entry must have the arguments without a default and
+    those in ``needs``.
     """
 
     def __init__(
@@ -269,8 +270,7 @@ class EntryForm:
 
 
 class LaterForm:
-    """Keys of an entry that another verb makes, ``[section.NAME]``, read once everything that they use
-    exists.
+    """Keys of an entry ``[section.NAME]`` of another verb, read once everything to which they refer exists.
 
     ``arguments`` are the arguments of the keys; ``owner`` is the argument for the entry's name.
     """
@@ -280,7 +280,7 @@ class LaterForm:
 
 
 class TopForm:
-    """A table or list at the top of the file, by the name ``section``; ``words`` are for errors."""
+    """A table or list at the top of the file with the name ``section``; ``words`` describe it in errors."""
 
     def __init__(self, section: str, words: str = "") -> None:
         self.section, self.words = section, words
@@ -301,7 +301,7 @@ class TableForm(TopForm):
 
 
 class NoForm:
-    """No entry for a verb: ``words`` name the place where text models state its effect."""
+    """A verb without an entry; ``words`` name the entry in which text models state its effect."""
 
     def __init__(self, words: str) -> None:
         self.section, self.words = "", words
@@ -325,8 +325,8 @@ class Verb:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """The kinds of an entry's values, by key: first the key that identifies the verb, then in the order
-        of the arguments.
+        """The kinds of an entry's values, by key: first the key that identifies the verb, then the others in
+        the order of the arguments.
         """
         form = self.form
         assert isinstance(form, EntryForm)
@@ -354,8 +354,8 @@ VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are
 
 
 def verb(form: TextForm) -> Callable[[Function], Function]:
-    """Return a decorator that makes a function of a system, or of one of its bodies, a verb: a call is
-    recorded once it has succeeded, and undone if it fails. A verb called by another verb is not recorded.
+    """Return a decorator that makes a verb of a function of a system or body. A call of a verb is recorded if
+    it succeeds, and undone if it fails; a call by another verb is not recorded.
     """
 
     def decorate(function: Function) -> Function:
@@ -420,9 +420,9 @@ QUANTITIES: dict[str, tuple[AnyFunction, Given]] = {}  # functions that texts ma
 
 
 def quantity(arguments: object = 0) -> Callable[[Function], Function]:
-    """Return a decorator for functions of a system that return an expression or vector: texts may call them
-    too, with this number of arguments besides the system (or the least and the greatest), and their calls
-    are recorded.
+    """Return a decorator for functions of a system that return an expression or vector. It records their
+    calls, and lets texts call them with this number of arguments besides the system (or the least and the
+    greatest number).
     """
 
     def decorate(function: Function) -> Function:

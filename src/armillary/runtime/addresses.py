@@ -34,7 +34,7 @@ class kept_with_owner(Generic[Made]):
     use.
     """
 
-    def __init__(self, compute: Callable[[Any], Made]) -> None:  # of an owner
+    def __init__(self, compute: Callable[[Any], Made]) -> None:  # ``compute`` is called with the owner
         self._compute, self.__doc__ = compute, compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -24,10 +24,10 @@ def on_terminal() -> bool:
 
 @contextmanager
 def report_line(wanted: bool | AnyFunction | None, words: Callable[..., str]) -> Iterator[AnyFunction | None]:
-    """Yield a function to call with the progress of some work, or None.
+    """Yield the function to call with the progress of some work; `None` if no progress is shown.
 
-    It is the user's function, or a function that writes a line of ``words`` on a terminal if the work takes
-    long. The first argument of ``words`` is the number of seconds so far.
+    The function is the user's, or one that writes a line of ``words`` on a terminal if the work takes long.
+    The first argument of ``words`` is the number of seconds so far.
     """
     if callable(wanted):
         yield wanted
@@ -64,7 +64,7 @@ _SILENT: AbstractContextManager[None] = nullcontext(None)
 def progress_line(
     wanted: bool | Callable[[float], None], t0: float, t_end: float
 ) -> AbstractContextManager[Callable[[float], None] | None]:
-    """Return a function to call with the time that a run has reached, or None."""
+    """Return a context with the function to call with the time that a run has reached, or with `None`."""
     if wanted is False or (wanted is True and not on_terminal()):
         return _SILENT
     return _run_line(wanted, t0, t_end)
@@ -84,7 +84,7 @@ def _run_line(
 
 
 def time_left(seconds: float, share: float) -> str:
-    """Return the time left in words, if a share of the work took some seconds."""
+    """Return the time left in words, when ``share`` of the work has taken ``seconds``."""
     return f"about {clock(seconds * (1 - share) / share)} left" if share > 0 else ""
 
 

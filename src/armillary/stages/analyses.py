@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+from armillary.algebra.arguments import several
 from armillary.stages.shared import LazyVerb, typed_verb
 from armillary.untyped import DataMapping, Given
 
@@ -69,10 +70,10 @@ Array = object  # numbers, or values by name: of one instant, or with a leading 
 class ModelPieces:
     """Pieces of a model's equations as compiled functions.
 
-    All take one instant or rows of instants: t, coordinates q and independent speeds u in the order of the
-    pieces (``model.equations.mass_matrix.rows``), in the model's own units, or values by name in stated
-    units; ``parameters`` may be arrays. Memory and ``states`` of the user's own that are left out have their
-    initial values.
+    All take one instant or rows of instants: t, coordinates q and independent speeds u, in the model's own
+    units and in the order of ``model.equations.mass_matrix.rows``, or values by name in stated units.
+    ``parameters`` may be arrays. Memory and ``states`` of the user's own that are left out have their initial
+    values.
     """
 
     _core: CompiledModel
@@ -245,14 +246,15 @@ class ModelControl:
         """Return a predictive regulator about an operating point: the best inputs over ``horizon`` steps.
 
         ``inputs`` are names, or names with limits (low, high). Q, R and ``final`` weigh states and inputs of
-        every step and the last state (left out: the cost of LQR); ``at`` is as for ``linearize``. The solver
-        makes a fixed number of ``passes`` at every state, so its time is bounded; ``expressions(system)`` of
-        the result puts the law into a description, for runs, live pages and exported C.
+        every step and the last state (if left out, by the cost of LQR); ``at`` is as for ``linearize``. The
+        solver makes a fixed number of ``passes`` at every state, so its time is bounded;
+        ``expressions(system)`` of the result puts the law into a description, for runs, live pages and
+        exported C.
         """
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.predictive import mpc
 
-        linear = linearize(self._core, at, list(inputs), parameters=parameters).discretize(step)
+        names = several(inputs, "inputs=")
+        linear = linearize(self._core, at, names, parameters=parameters).discretize(step)
         limits = inputs if isinstance(inputs, Mapping) else {}
-        limits = {name: pair for name, pair in limits.items() if pair is not None}
         return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)

@@ -197,7 +197,7 @@ class Equations(OtherStages):
         return repr(self._core)
 
     def _with_core(self, core: DerivedEquations) -> Equations:
-        """Return other equations of the same system as a user holds them."""
+        """Return the stage of other derived equations of the same system."""
         return equations_stage(core)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -241,7 +241,8 @@ class SensitiveEquations(Equations):
     of: CoreValue[tuple[str, ...]] = CoreValue("Names of the outputs whose derivatives are outputs.")
 
 
-# A formalism whose equations have a class of their own is shown as the nearest of these.
+# The stage class for each class of derived equations; a subclass that is not listed has that of its nearest
+# base.
 EQUATIONS: dict[type[DerivedEquations], type[Equations]] = {
     DerivedEquations: Equations,
     DerivedFreeSpeedEquations: FreeSpeedEquations,
@@ -252,5 +253,5 @@ EQUATIONS: dict[type[DerivedEquations], type[Equations]] = {
 
 
 def equations_stage(core: DerivedEquations) -> Equations:
-    """Return derived equations as a user holds them."""
+    """Return the stage of derived equations."""
     return next(EQUATIONS[kind] for kind in type(core).__mro__ if kind in EQUATIONS)(core)

@@ -105,14 +105,15 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     ) -> Run:
         """Simulate the motion from ``t0`` to ``t_end``. All times are seconds or texts such as "5 s".
 
-        With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
-        method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
-        method of fixed step has no use for those. ``sample`` is the time between rows, or the times
-        themselves; left out, fixed steps give a row each and adaptive methods a thousand; more than 4 GiB of
-        rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function
-        with the time reached. ``on_start`` is a function that sees all parameters, initial values and memory
-        by name, in their stated units, and may return other initial values. ``inputs`` drive inputs of the
-        model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data frame, a file.
+        Unless a ``method`` is named, it is "rk4" with a ``step`` and "dop853" without one. For an adaptive
+        method ``step`` is the first step that it tries, and ``rtol`` and ``atol`` are the errors that it
+        tolerates; methods of fixed step do not use them. ``sample`` is the time between rows, or a list of
+        times. If it is left out, fixed steps give a row each and adaptive methods a thousand rows; more than
+        4 GiB of rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a
+        function with the time reached. ``on_start`` is a function that gets all parameters, initial values
+        and memory by name, in their stated units, and may return other initial values. ``inputs`` drive
+        inputs of the model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data
+        frame, a file.
 
         A run that diverges, or whose events accumulate at an instant, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns the run so far.
@@ -188,14 +189,15 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         """Simulate many runs at once, from ``t0`` to ``t_end``. All times are seconds or texts such as "5 s".
 
         ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
-        arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
-        inputs over time, with values of shape (instants,) or (runs, instants). ``metrics`` are reduced on the
-        fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
-        rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000 intervals
-        of an adaptive method; ``watch`` sets another time between evaluations. ``outputs`` are those whose
-        histories are kept, at the times of ``sample``: all if no metrics are requested, else none unless
-        named. Steps, methods and tolerances are as in ``simulate``; results agree with it to rounding, for
-        any number of runs and ``threads`` (all cores by default).
+        arrays with a value per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
+        inputs over time, with values of shape (instants,) or (runs, instants). ``metrics`` are computed
+        during the runs, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x,
+        level, rising)", "histogram(x, low, high, bins)" of outputs x. They are evaluated at every fixed step,
+        or at 1000 intervals of an adaptive method; ``watch`` sets another time between evaluations.
+        ``outputs`` names the outputs whose histories are kept, at the times of ``sample``; if it is left out,
+        all are kept without metrics and none with metrics. Steps, methods and tolerances are as in
+        ``simulate``; results agree with it to rounding, for any number of runs and ``threads`` (all cores by
+        default).
 
         A run that diverges does not disturb the others: ``batch.status`` has the reason, its metrics are NaN.
         ``device="gpu"`` makes the runs on a CUDA GPU, with ``precision`` "double" or "single".
@@ -220,10 +222,10 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         """Return the model with derivatives of its outputs ``to`` parameters and initial values as further
         outputs.
 
-        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` names of outputs (left
-        out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
-        is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
-        batches. The effects of events are included. Loads that jump where a condition changes are refused,
+        ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` names of outputs (if
+        left out, coordinates, speeds, states and the outputs of the description). The derivative of output y
+        by p is the column d(y)/d(p), in the units of y per unit of p. The model runs like any other, alone or
+        in batches. The effects of events are included. Loads that jump where a condition changes are refused,
         unless ``ignore_jumps`` states that no run reaches them.
         """
         core = self._core.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
@@ -277,8 +279,8 @@ class RedundantModel(Model):
 
     A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
     ``state_names``: absolute coordinates, joint coordinates, absolute speeds, then the user's own states.
-    ``state(initial)`` makes one from the joints' values; accelerations and multipliers may follow, as runs
-    hand them on.
+    ``state(initial)`` makes a state from the joints' values. Accelerations and multipliers may follow it, as
+    at the end of a run.
     """
 
     _core: CompiledRedundantModel
@@ -310,7 +312,7 @@ class RedundantModel(Model):
         over the total mass), ``passes`` the number of corrector passes (none: first order), ``translation``
         "explicit" (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a
         projection onto all constraints after each step. Sampling, events, memory and errors are as in other
-        models; as other methods of fixed step these have no use for ``rtol``, ``atol`` and ``max_step``.
+        models; like other methods of fixed step, both do not use ``rtol``, ``atol`` and ``max_step``.
         """
         return self._core.run_with(
             run_settings(RedundantModel.simulate, t_end, **settings), parameters=parameters,
@@ -347,5 +349,5 @@ MODELS: dict[type[CompiledModel], type[Model]] = {
 
 
 def model_stage(core: CompiledModel, equations: Equations) -> Model:
-    """Return a compiled model as a user holds it."""
+    """Return the stage of a compiled model."""
     return next(MODELS[kind] for kind in type(core).__mro__ if kind in MODELS)(core, equations)

@@ -29,7 +29,7 @@ class LazyVerb:
     """A verb that takes its signature, docstring and code from a function in another module.
 
     The function has the name of the verb, unless ``function`` names another. It takes the stage's ``_core``
-    in place of the stage. Its module is imported at the first look at the verb, so that ``import armillary``
+    in place of the stage. The module is imported when the verb is first accessed, so ``import armillary``
     stays quick; from then on the class has an ordinary method.
     """
 
@@ -61,9 +61,10 @@ class LazyVerb:
 
 
 class CoreValue(property, Generic[Value]):
-    """A property of a stage that is the attribute of the same name of its core.
+    """A property of a stage whose value is the attribute of the same name of its core.
 
-    ``about`` is the docstring, or the core's class, whose attribute has it; ``of`` names the core.
+    ``about`` is the docstring, or the class of the core, whose attribute has the docstring; ``of`` is the
+    name of the field that holds the core.
     """
 
     def __init__(self, about: str | type, of: str = "_core") -> None:
@@ -73,7 +74,7 @@ class CoreValue(property, Generic[Value]):
         about = self._about
         text = about if isinstance(about, str) else getattr(about, name).__doc__
         super().__init__(attrgetter(f"{self._of}.{name}"), doc=text)
-        self.__doc__ = text  # else that of this class
+        self.__doc__ = text  # else the docstring of this class
 
     if TYPE_CHECKING:
         # mypy: the type of the attribute, which a property does not state.
@@ -83,7 +84,7 @@ class CoreValue(property, Generic[Value]):
 def core_verb(
     method: Callable[Concatenate[Core, Arguments], Result],
 ) -> Callable[Concatenate[Given, Arguments], Result]:
-    """Return the method of a stage that calls the method of the same name of its core, with its signature and
+    """Return a method of a stage that calls the core's method of the same name, with that signature and
     docstring.
     """
     name = method.__name__
@@ -105,7 +106,7 @@ def typed_verb(
 
 @dataclass(frozen=True)
 class MotionPictures:
-    """Drawer of motions from equations, without machine code: a `MotionPicture` of results."""
+    """The object that draws motions from equations, without machine code: a `MotionPicture` for results."""
 
     equations: DerivedEquations
 
@@ -174,7 +175,7 @@ _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "bod
 
 
 class OtherStages:
-    """A stage whose error for a missing attribute names the call that leads to it, such as
+    """A stage whose error for a missing attribute names the stage that has it, by the call that leads there:
     ``system.derive().compile().simulate``.
     """
 

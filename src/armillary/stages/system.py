@@ -136,7 +136,7 @@ class System(OtherStages, Description):
         save(self, path)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """A system is pickled, and copied, as its text model."""
+        """Pickle and copy the system as its text model."""
         from armillary.files.model.save import from_files, to_files
 
         return from_files, (to_files(self), type(self))
@@ -160,12 +160,13 @@ class System(OtherStages, Description):
         effort: str = "normal",
         check: bool = False,
     ) -> Equations:
-        """Return the equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
-        ignores declarations of small or large quantities; otherwise sums keep terms of their leading order
-        and of ``keep`` orders above it. With "momentum", ``axes`` ("ground" or "body") are the axes of a free
-        body's angular momentum. effort="high" searches for equations with fewer operations, for up to a
-        minute; the result is cached, and the same in every process. check=True tests the program after every
-        pass, for work on Armillary itself.
+        """Return the equations of motion by the named formalism, or by the cheapest one ("auto").
+
+        small=False ignores declarations of small or large quantities; otherwise sums keep terms of their
+        leading order and of ``keep`` orders above it. With "momentum", ``axes`` ("ground" or "body") are the
+        axes of a free body's angular momentum. effort="high" searches for equations with fewer operations,
+        for up to a minute; the result is cached, and the same in every process. check=True tests the program
+        after every pass, for work on Armillary itself.
         """
         from armillary.program.derive import derive
         from armillary.stages.equations import equations_stage
@@ -188,7 +189,7 @@ class System(OtherStages, Description):
         return self.derive().compile().view(path=path, view=view)
 
     def compare_formalisms(self) -> Costs:
-        """Return the operations of one evaluation by every formalism, or the reason why it refuses."""
+        """Return the operations of one evaluation by every formalism, or why a formalism is not possible."""
         from armillary.program.derive import compare
 
         return compare(self)

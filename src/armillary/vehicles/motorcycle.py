@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import armillary as arm
+from armillary.vehicles.cars import read_values
 from armillary.vehicles.tyres.simple import LinearTyre
 from armillary.vehicles.wheel import add_rolling_wheel
 
@@ -52,17 +53,10 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
 
     Source: Sharp, The stability and control of motorcycles, J. Mech. Eng. Sci. 13 (1971) 316-329.
     """
-    values = {name: value for name, (value, _, _) in SHARP_1971.items()}
-    unknown = set(parameters or {}) - set(values)
-    if unknown:
-        raise arm.ModelError(
-            f"motorcycle: there is no parameter {sorted(unknown)[0]!r}; known are {', '.join(values)}"
-        )
-    values.update(parameters or {})
     s = arm.System("motorcycle")
     s.parameter("V", speed, units="m/s", about="forward speed")
     s.parameter("g", 9.80665, units="m/s2", about="gravity")
-    for name, value in values.items():
+    for name, value in read_values(SHARP_1971, parameters).items():
         s.parameter(name, value, units=SHARP_1971[name][1], about=SHARP_1971[name][2])
     p = s.parameters
     sine, cosine = arm.sin(p["eps"]), arm.cos(p["eps"])

@@ -195,12 +195,14 @@ def road_profiles(
 
     if road_class not in MEANS:
         raise arm.ModelError(f"road class {road_class!r} is not known; use one letter of {', '.join(MEANS)}")
-    if not 0 < lowest < highest:
+    if not 0 < lowest < highest < math.inf:
         raise arm.ModelError(
-            f"spatial frequencies must rise: 0 < lowest ({lowest:g}) < highest ({highest:g})"
+            f"spatial frequencies must rise and be finite: 0 < lowest ({lowest:g}) < highest ({highest:g})"
         )
     if not 0 < track < math.inf:
         raise arm.ModelError(f"the distance of the tracks, track={track!r}, must be above zero, in metres")
+    if waves != int(waves) or waves < 1:
+        raise arm.ModelError(f"a road needs one or more whole waves, not {waves!r}")
     edges = np.geomspace(lowest, highest, waves + 1)
     n = np.sqrt(edges[:-1] * edges[1:])
     variance = MEANS[road_class] * REFERENCE**2 * (1 / edges[:-1] - 1 / edges[1:])

@@ -33,6 +33,7 @@ from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.configurations import SolverTables, has_function, tables_of
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
+from armillary.export.text.source import solver_features
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.models.run_changes import configuration_numbers
@@ -334,8 +335,7 @@ def solver_kernel(
         for text in (*w.ordinary(), *w.fire(), *w.normalise(), *(w.changes() if changing else []))
     ]
     changes = tables_of([one.equations for one in configured]) if changing else None
-    contacts = bool(configured[0].equations.system.contacts)
-    solver = _needed_solver([w.program for w in writers], features, contacts)
+    solver = _needed_solver([one.equations for one in configured], features)
     solver = in_single(solver) if real == "float" else solver
     printer = _KernelPrinter(solver, "model")
     code = printer.text()
@@ -367,24 +367,18 @@ def solver_kernel(
     return written_kernel("solver.cu.txt", writers, "\n".join(functions), precision, values, present)
 
 
-def _needed_solver(programs: Sequence[Program], features: Features, contacts: bool) -> Solver:
+def _needed_solver(configurations: Sequence[DerivedEquations], features: Features) -> Solver:
     """Return the functions of the solver that runs need."""
     method, adaptive = features.method, features.method.adaptive
-    needed = {name for program in programs for name, there in has_function(program).items() if there}
-    has = {
-        "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
-        "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": True,
-        "CONTACTS": contacts,
-        **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS"), len(programs) > 1),
-        **dict.fromkeys(("CHOICES", "RATED"), len(programs) > 1),
-        "ADJUSTING": len(programs) > 1 and "adjust" in needed,
-    }  # fmt: skip
+    present = {name.upper() for name in solver_features(configurations)} | {"LANDING_EVENTS"}
+    present |= {"JUMPS"} if features.jumps else set()
+    present |= {"ADAPTIVE"} if adaptive else set()
+    present |= {"CONFIGURATIONS", "SETTINGS"} if len(configurations) > 1 else set()
     facts = {
         "dense": features.dense, "adaptive": adaptive, "JUMP_HARD": True, "every_step": False,
         "end_enters_error": method.coefficients.end_enters_error,
         "has_two_errors": len(method.coefficients.errors) > 1,
     }  # fmt: skip
-    present = [name for name, there in has.items() if there]
     return read_solver(present, [method], ("start_run", "turn"), facts=facts, given=("next_due",))
 
 

@@ -460,9 +460,6 @@ def features(source: Source) -> frozenset[str]:
     """Return the features of a system, for `fill` of files.py."""
     program, d, every = source.program, source.description, (source, *source.others)
     found = {
-        "events": bool(program.events.results),
-        "update": bool(program.update.results),
-        "normalise": program.normalises,
         "quaternions": bool(program.quaternions),
         "renewed": bool(program.renewed),
         "drift": len(program.renewed) > 4 * len(program.quaternions),
@@ -480,17 +477,31 @@ def features(source: Source) -> frozenset[str]:
         "parameters": bool(d.parameters),
         "configurations": source.changing,
         "passing": source.passing,
-        "contacts": bool(source.equations.system.contacts),
-        "locking_events": any(e.equations.configuration.locked for e in every),
         "settings": bool(source.changing and speed_settings(source.equations.system)),
-        "adjusting": any(s.name == ADJUST for one in every for s in one.program.changes),
-        "choices": any(w.name == DEPENDENT_SPEEDS for e in every for w in e.equations.targets.watched),
         "reclosing": bool(source.set_places) and not source.prefix,
         "landing_events": source.changing,
         "implicit": source.stiff,
         "differentiated": all(one.program.partial_rates for one in every),
         "sparse": program.structure is not None,
         "driven": source.stiff and bool(program.tabled),
-        "rated": any(s.name == "ratings" for one in every for s in one.program.changes),
     }
-    return frozenset(name for name, present in found.items() if present)
+    return solver_features([one.equations for one in every]).union(
+        name for name, there in found.items() if there
+    )
+
+
+def solver_features(configurations: Sequence[DerivedEquations]) -> frozenset[str]:
+    """Return the features of the solver that the configurations of a system need, in every language."""
+    programs = [equations.program for equations in configurations]
+    changes = {change.name for program in programs for change in program.changes}
+    found = {
+        "events": any(program.events.results for program in programs),
+        "update": any(program.update.results for program in programs),
+        "normalise": any(program.normalises for program in programs),
+        "contacts": bool(configurations[0].system.contacts),
+        "locking_events": any(equations.configuration.locked for equations in configurations),
+        "adjusting": ADJUST in changes,
+        "choices": any(w.name == DEPENDENT_SPEEDS for one in configurations for w in one.targets.watched),
+        "rated": "ratings" in changes,
+    }
+    return frozenset(name for name, there in found.items() if there)

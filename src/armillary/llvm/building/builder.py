@@ -3,10 +3,10 @@
     with code.each(n) as i:
         y[i] = x[i] + h * k[i]
 
-emits that loop. Sums and differences with products inside `each` are fused (multiply-add) if the machine can,
-a·b + c·d as fma(a, b, c·d); elsewhere every operation rounds once, so that times such as t₀ + i·h are the
-same numbers that NumPy computes. The code decides this, not LLVM, so loops over one run and over lanes give
-the same digits.
+emits that loop. Sums and differences with products inside `each` are fused (multiply-add) if the machine can:
+a·b + c·d is fma(a, b, c·d). Outside `each` every operation rounds once, so that times such as t₀ + i·h are
+the numbers that NumPy computes. This module decides what is fused, not LLVM, so loops over one run and over
+lanes give the same digits.
 
 With ``lanes`` above one a real is a vector with one number of each run, so the same code computes all runs.
 Single reals are copied to all lanes; comparisons give one truth value per lane.
@@ -180,8 +180,8 @@ class Span:
     def one_by_one(self, index: Value) -> Value:
         """Return the lanes of an element, loaded separately on x86-64.
 
-        If they were just stored separately, one load of all would wait until they are in the cache, after
-        all earlier stores. Volatile loads are not merged by LLVM.
+        After separate stores a single load of all lanes would wait until the stores have reached the cache,
+        after all earlier ones. LLVM does not merge volatile loads.
         """
         code, lanes = self.code, self.code.lanes
         if not waits_for_parts():
@@ -304,9 +304,9 @@ class Code:
         self.builder.block = loop.exit
 
     def total(self, count: int, term: Callable[[Value], Value]) -> Value:
-        """Return Σ term(i) as four sums of every fourth term.
+        """Return Σ term(i) from four sums, each of every fourth term.
 
-        These do not depend on each other, and the order is the same with and without lanes.
+        The four sums do not depend on each other. Their order is the same with and without lanes.
         """
         sums = [Local(self, self.of_kind(self.kind, 0.0)) for _ in range(min(4, max(count, 1)))]
         with self.each(count // 4) as i:
@@ -370,7 +370,7 @@ class Code:
     def power(self, x: Operand, exponent: Operand) -> Value:
         """Emit x to some power by our own function, which must be linked from ``power_text``.
 
-        The C library's function differs between machines, and from ours on lanes.
+        The C library's function differs between machines, and from our function of lanes.
         """
         kind = lanes_type(REAL, self.lanes)
         raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]
@@ -394,10 +394,10 @@ class Code:
         return self.choose(x > 0.0, 1.0, self.choose(x < 0.0, -1.0, 0.0))
 
     def expect_stores(self, row: Span, length: Value) -> None:
-        """Prefetch the memory of the next row.
+        """Emit a prefetch of the memory of the next row.
 
-        Rows are stored in order; without a prefetch the first store to a missing cache line delays the stores
-        of the next stages: 4 of 15 ns for a row of the arm.
+        Rows are stored in order. Without a prefetch the first store to a cache line that is not in the cache
+        delays the stores of the next stages: 4 of 15 ns for a row of the arm.
         """
         lines = (length + 7).whole_quotient(self.whole(8))
         with self.each(lines) as i:

@@ -175,7 +175,7 @@ class InstructionWriter:
         return self._value(a.type, f"insertelement {a.type} {a.name}, double {number.name}, i32 {index}")
 
     def shuffle(self, a: Raw, b: Raw, order: Sequence[int]) -> Raw:
-        """Emit a vector of lanes of two vectors, by their numbers in both, one after the other."""
+        """Emit a vector of lanes of two vectors; ``order`` counts the lanes of ``a``, then of ``b``."""
         lanes = ", ".join(f"i32 {j}" for j in order)
         what = f"shufflevector {a.type} {a.name}, {b.type} {b.name}, <{len(order)} x i32> <{lanes}>"
         return self._value(a.type, what)
@@ -223,9 +223,9 @@ class InstructionWriter:
         self.block.ended = True
 
     def arriving(self, first: Raw, before: Block) -> tuple[Raw, Callable[[Raw], None]]:
-        """Emit a value at the head of a loop: ``first`` where the loop is entered from ``before``.
+        """Emit a value at the head of a loop, which is ``first`` when the loop is entered from ``before``.
 
-        The result is the value, and a function to call at the end of the loop's body with the next value.
+        Return the value, and a function to call at the end of the loop's body with the next value.
         """
         lines, place = self.block.lines, len(self.block.lines)
         found = self._value(first.type, "")

@@ -209,7 +209,7 @@ def shape(
     """Add a figure that pictures show between points, or on a body in place of the default drawing.
 
     ``at`` is its centre and ``orient`` the direction of its axes, both in the body's axes, as for a body.
-    ``between`` are the two or more points that a ``Spring``, ``Damper``, ``Rod`` or ``Cable`` is drawn along.
+    ``between`` lists the two or more points along which a ``Spring``, ``Damper``, ``Rod`` or ``Cable`` runs.
     ``colour`` is written "#0072b2"; without one the figure has the body's colour. ``opacity`` is between 0
     and 1.
     """

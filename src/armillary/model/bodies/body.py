@@ -82,7 +82,7 @@ def build_frames(
 
 
 def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Scalar]:
-    """Return a velocity by modes, Σ column·speed, with its dimension, which columns of numbers lack."""
+    """Return a velocity by modes, Σ column·speed; columns are numbers, so it gets its ``dimension`` here."""
     values = combined(columns, step.speeds)
     return [0 if is_zero(x) else with_stated_dimension(x, dimension, "modal") for x in values]
 
@@ -109,7 +109,7 @@ def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Callable[[Fram
 
 
 class NoSuchPartError(ModelError, AttributeError):
-    """A part that a body does not have; an AttributeError too, so that ``hasattr`` works."""
+    """The error for a part that a body does not have; also an AttributeError, so that ``hasattr`` works."""
 
 
 class _Part:
@@ -210,26 +210,26 @@ class Body(_Part):
                       second_order
         coupling      coupling=(P, Δ), frequencies, damping or damping_matrix, about (the mass centre),
                       total_mass; nodes, shapes, rotations
-        all of them   held; spin (rad/s), the steady rotation about which the modes are meant
+        all of them   held; spin (rad/s), the steady rotation for which the modes were computed
         ============  ====================================================================================
 
         Positions are from the body's origin, in its axes. The part's mass and inertia are added to the
-        body's own, which are zero if they were left out. Its modes are the body's last coordinates and
+        body's own, which are zero if they were left out. The modes are the body's last coordinates and
         speeds. ``held`` names the node at which the joint holds the body, if that node moves with the
         modes; without it the joint holds the origin.
 
-        A part that spins gets *softer*, and diverges where the spin is fast, unless ``stiffening=True`` lets
-        it shorten as it bends. ``second_order=False`` drops all terms of second order in the deformation.
+        A spinning part gets *softer*, and diverges at fast spin, unless ``stiffening=True`` lets it shorten
+        as it bends. ``second_order=False`` drops all terms of second order in the deformation.
         """
         return self.system._make_flexible(self, source, held, options)
 
     def node(self, name: object) -> Body:
         """Return a flexible point: a massless body that moves and turns with the deflection there.
 
-        A text is the name of a node. On a beam a number is a place, a distance from its root, and on a plate
-        (x, y); ``boom.node(0.5)`` is the body ``boom_at_0_5``. On other parts a whole number is the name of a
-        node that was given without one. Bodies hang on it (``parent=boom.node("tip")``), forces and moments
-        act on it.
+        A text is the name of a node. On a beam a number is the distance from the root, on a plate (x, y) is a
+        place; ``boom.node(0.5)`` is the body ``boom_at_0_5``. On other parts a whole number is the name of a
+        node that was given no name. Bodies may hang on the node (``parent=boom.node("tip")``), and forces and
+        moments act on it.
         """
         return self.system._node(self, name)
 
@@ -264,8 +264,8 @@ class Body(_Part):
 
     @verb(NoForm("the entry of the body holds it, among its points"))
     def point(self, *where: Given, name: str | None = None) -> Point:
-        """Add a point: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by
-        name.
+        """Add a point, ``body.point("tip", (0, 1, 0))`` or ``body.point((0, 1, 0))``; return a known point by
+        its name, ``body.point("tip")``.
         """
         if len(where) == 1 and isinstance(where[0], str):
             return self._known_point(where[0])
@@ -284,7 +284,7 @@ class Body(_Part):
             raise ModelError(
                 f"body '{self.name}': point name {label!r} is not a name: letters, digits and underscores"
             )
-        # By hasattr, since names of the class are taken, too.
+        # Attributes of the class are taken, too.
         if label in self.points or _QU.match(label) or label in self.__dict__ or hasattr(Body, label):
             raise ModelError(f"body '{self.name}' has a '{label}' already; choose another name for the point")
         values = self.system._triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
@@ -310,7 +310,7 @@ class Body(_Part):
     def __getattr__(self, name: str) -> Any:  # a coordinate, a speed, a point or a node, by its name
         """Return a coordinate ``q1…``, a speed ``u1…`` or a named point as an attribute.
 
-        Nodes are no attributes: a node is made at its first use, and ``hasattr`` must make nothing.
+        Nodes are not attributes: a node is made at its first use, and ``hasattr`` must not make one.
         """
         if name.startswith("__"):
             raise AttributeError(name)

@@ -73,7 +73,7 @@ class Figure:
     between: ClassVar[bool] = False  # drawn from point to point instead of on a body
 
     sizes: tuple[Given, ...] = ()
-    axis: Given = None  # of figures that are round about one, in the axes of the shape
+    axis: Given = None  # the axis of symmetry of round figures, in the axes of the shape
 
     def __init__(self, *sizes: object, axis: object = None) -> None:
         self.sizes = sizes
@@ -227,8 +227,8 @@ class Mesh(Figure):
 class Polyhedron(Figure):
     """Triangles between given corners, in the body's axes and the system's unit of length.
 
-    ``faces`` are the numbers of three corners each, counted from 0, against the clock as seen from outside.
-    Without them it is the convex hull of the corners.
+    Each of the ``faces`` is three numbers of corners, counted from 0, anticlockwise as seen from outside.
+    Without ``faces`` the figure is the convex hull of the corners.
     """
 
     kind: ClassVar[str] = "polyhedron"
@@ -301,7 +301,7 @@ class Polyline(Figure):
 
 
 class ConnectingLine(Figure):
-    """A figure from point to point, of this radius or of a radius that suits the system."""
+    """A figure from point to point; without ``radius`` the picture chooses a radius that suits the system."""
 
     between = True
 
@@ -346,7 +346,7 @@ class Rod(ConnectingLine):
 
 @records_arguments
 class Cable(ConnectingLine):
-    """A cable; one whose ``length`` is more than the distance of its ends hangs down between them."""
+    """A cable; if its ``length`` exceeds the distance of its ends, it hangs down between them."""
 
     kind: ClassVar[str] = "cable"
 
@@ -376,7 +376,7 @@ _Range = Annotated[Given, ListOf(NUMBER, 2)]
 
 @records_arguments
 class Plane(Figure):
-    """A rectangle across ``axis``, with edges along the other two axes."""
+    """A rectangle perpendicular to ``axis``, with edges along the other two axes."""
 
     kind, names = "plane", ("x", "y")
 
@@ -386,7 +386,7 @@ class Plane(Figure):
 
 @records_arguments
 class Grid(Figure):
-    """Lines at this spacing over a rectangle across ``axis``."""
+    """Lines at this spacing over a rectangle perpendicular to ``axis``."""
 
     kind, names = "grid", ("x", "y", "spacing")
 

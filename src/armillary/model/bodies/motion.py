@@ -1,8 +1,9 @@
 """Positions, velocities and accelerations of points and bodies, as vectors in any mixture of frames.
 
-Velocities come from the generalised speeds, not by differentiating positions, so that they are as short as an
-analyst would write them (Sayers 1990, section 5.3, "Multibody operations"); accelerations are their time
-derivatives. Also mass properties of whole descriptions, and vectors carried from body to body along the tree.
+Velocities are made from the generalised speeds, not by differentiating positions, so they are as short as an
+analyst would write them (Sayers 1990, section 5.3, "Multibody operations"). Accelerations are the time
+derivatives of velocities. Other functions give mass properties of whole descriptions, and carry vectors from
+body to body along the tree.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def position(point: object, relative_to: object = None) -> Vector:
 
 
 def frame_velocity(frame: Frame) -> Vector:
-    """Return the absolute angular velocity of a frame: Σ of relative ones up the tree."""
+    """Return the absolute angular velocity of a frame: the sum of the relative ones up the tree."""
     return sum((f.rate for f in ancestors(frame)), Vector({}))
 
 
@@ -80,9 +81,7 @@ def angular_velocity(body: object, relative_to: object = None) -> Vector:
 
 
 def velocity(point: object, relative_to: object = None) -> Vector:
-    """Return the velocity of a point in the ground; less the velocity of another point, or as seen from a
-    body.
-    """
+    """Return the velocity of a point in the ground, relative to another point, or as seen from a body."""
     end = _as_point(point, "velocity")
     absolute = velocity_seen_from(end)
     if relative_to is None:
@@ -175,8 +174,8 @@ def _rates_of_symbols(expressions: Iterable[Expr]) -> dict[Expr, Expr]:
             rates[s] = rate
         elif s.data.role == "state":
             raise ModelError(
-                f"state '{s}' has no rate yet, so time derivatives of what holds it are not known; "
-                f"give s.rate('{s}', …) before"
+                f"state '{s}' has no rate yet, so expressions with it have no time derivative; "
+                f"give s.rate('{s}', …) first"
             )
     return rates
 

@@ -217,10 +217,10 @@ def _factorize(matrix: MatrixLike) -> MatrixLike:
             raise SingularMatrix(int(np.argmin(pivots)))
 
         def solve(x: Array) -> Array:
-            found: Array = scale * scipy.linalg.cho_solve((lower, True), (scale * x.T).T).T
+            found: Array = (scale * scipy.linalg.cho_solve((lower, True), (scale * x.T).T).T).T
             return found
 
-        return lambda x: solve(x).T if np.ndim(x) > 1 else solve(x)
+        return solve
     import scipy.sparse
 
     outer = scipy.sparse.diags(scale)

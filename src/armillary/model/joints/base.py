@@ -1,9 +1,9 @@
 """The base class of all joints, and the steps that they are made of.
 
 A joint makes coordinates and speeds, and gives its steps, in order from parent to child, and the rates of its
-coordinates. A step starts from the frame left by the step before (the first from the parent's axes at the
-joint's place) and leads to a new one. The mechanics handles these steps and nothing else, so a new joint
-needs no new mechanics.
+coordinates. A step starts from the frame left by the step before (the first step from the parent's axes at
+the location of the joint) and leads to a new one. The mechanics handles these steps and nothing else, so a
+new joint needs no new mechanics.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Flexed:
 
     The origin moves to ``position`` (axes before) and the axes turn by R, v_before = R v_after. A unit of a
     mode's speed gives the new axes the angular velocity ``turning`` and their origin the velocity ``moving``,
-    both relative to the axes before and resolved in the new ones; ``turned`` and ``moved`` are their
-    accelerations at constant modal speeds.
+    both relative to the axes before and resolved in the new ones. ``turned`` and ``moved`` are the angular
+    acceleration of the new axes and the acceleration of their origin at constant modal speeds.
     """
 
     flexible: str  # the flexible body's name
@@ -119,7 +119,7 @@ class Assembly:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes a joint's coordinates and speeds, named and described for the user to read."""
+    """The maker of a joint's coordinates and speeds, with names and descriptions for the user."""
 
     body: str
     parent: str
@@ -240,7 +240,7 @@ def perpendicular_triple(axis: Triple) -> Triple:
 
 
 def as_scalar(value: Expr) -> Scalar:
-    """Return a number as a plain number, so that zeros and ones are seen at once; return other expressions
+    """Return the float of a number, so that zeros and ones are recognised; return other expressions
     unchanged.
     """
     return value.data if value.kind == "number" else value

@@ -1,6 +1,6 @@
 """Joints whose angular speeds are not coordinate rates: the ball joint and the free body.
 
-Euler parameters e = (e0, e1, e2, e3), scalar first, turn components from child to parent:
+Euler parameters e = (e0, e1, e2, e3), scalar first; R turns components in the child's axes to the parent's:
 
     R = (e0² − eᵀe) 1 + 2 e eᵀ + 2 e0 ẽ          ė = ½ [ −eᵀω ; e0 ω + e × ω ]       ω in the child's axes
 """
@@ -36,7 +36,7 @@ def quaternion_rotation(e: Sequence[object], name: str) -> Matrix:
     """R with v_parent = R v_child for unit Euler parameters, 10 products and 12 sums.
 
     The diagonal is written as 1 − 2(e₂² + e₃²) and so on, which is exact for unit length only; the
-    integrators keep it.
+    integrators keep e at unit length.
     """
     e0, e1, e2, e3 = e
     d1, d2, d3 = (fn.named(TWO * x, f"{name}_2e{i}") for i, x in ((1, e1), (2, e2), (3, e3)))
@@ -50,8 +50,8 @@ def quaternion_rotation(e: Sequence[object], name: str) -> Matrix:
 def euler_parameters(R: Matrix) -> list[Expr]:
     """Return the unit Euler parameters of a rotation, scalar first.
 
-    The symmetric matrix 4 e eᵀ is known from R; its row with the largest diagonal element, made unit, is e,
-    so that nothing small is divided by. Source: Shepperd (1978), Quaternion from rotation matrix.
+    The symmetric matrix 4 e eᵀ is known from R. The row with its largest diagonal element, scaled to unit
+    length, is e; no divisor is small. Source: Shepperd (1978), Quaternion from rotation matrix.
     """
     (a, b, c), (d, f, g), (h, i, j) = (tuple(as_expr(x) for x in row) for row in R)
     square = (
@@ -86,8 +86,8 @@ def sequence_rates(
 ) -> tuple[Scalar, Scalar, Scalar]:
     """Return the rates of three body-fixed angles for the angular velocity w in the child's axes.
 
-    With w' = R₃ w (axes before the last turn) the second rate is w'·e₂; the first follows from the component
-    of w' that only the first turn can have, and the third from the remainder.
+    With w' = R₃ w (axes before the last turn) the second rate is w'·e₂. One component of w' comes from the
+    first turn alone and gives its rate; the third rate follows from the remainder.
     """
     a1, a2, a3 = ("xyz".index(letter) for letter in sequence)
     other = 3 - a1 - a2
@@ -190,5 +190,6 @@ class Free(JointType):
         return Assembly((step,), (*drift, *turning), (3,) if self.rotation == "quaternion" else ())
 
     def describe(self) -> str:
-        axes = "parent" if self.velocity == "auto" else self.velocity  # of the speeds, whatever is integrated
+        # The axes of the speeds, not of the integrated variables.
+        axes = "parent" if self.velocity == "auto" else self.velocity
         return f"free {self.rotation}, velocity in {axes} axes"

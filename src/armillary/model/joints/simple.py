@@ -139,11 +139,11 @@ class Gimbal(Joint):
 
 
 class Planar(JointType):
-    """Motion in a plane of the parent: two translations across ``normal`` and a rotation about it.
+    """Motion in a plane of the parent: two translations perpendicular to ``normal`` and a rotation about it.
 
     The two in-plane axes follow the normal cyclically (normal z: x, y). With velocity="parent" all speeds are
     coordinate rates; with velocity="body" the first two are the velocity of the child's origin along the
-    child's own in-plane axes, as vehicle dynamicists like them.
+    child's own in-plane axes, as is usual in vehicle dynamics.
     """
 
     coordinate_count = speed_count = 3

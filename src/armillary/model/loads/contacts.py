@@ -1,6 +1,6 @@
 """Stops, brakes, contacts of points and solids, compliant or rigid, and friction that sticks.
 
-All of them keep inequalities by forces, and are made of loads, memories and events.
+Each of them keeps an inequality by a force, and consists of loads, memories and events.
 
 With a stiffness, a compliant law (``laws.py``) replaces the condition "not through the wall", and an elastic
 anchor replaces "at rest until the friction is overcome". Without a stiffness both conditions
@@ -12,8 +12,9 @@ A solid touches a plane by contacts of points and balls:
     Capsule     a ball at each end, on its axis
     Box         its eight corners
 
-A convex solid touches a plane with these first, whatever its attitude, so no part of it is ever below the
-plane. Corners that move alike, as the near and the far ones of a box in planar motion, are one contact.
+In any attitude the first point of the solid that meets the plane belongs to one of these, so no part of the
+solid is ever below the plane. Corners that move alike, such as the near and the far corners of a box in
+planar motion, are one contact.
 
 Dry friction has an elastic anchor in memory, which holds at rest and is dragged along in sliding:
 
@@ -21,17 +22,17 @@ Dry friction has an elastic anchor in memory, which holds at rest and is dragged
     trial     p_L + c v                          ( )_L: shortened to the limit L if it is longer
     friction  F = −( p_L + c v )_L
 
-It sticks while |p_L + c v| < L = μ_s N, and the anchor does not move: no creep. It slides while that is at
-least L = μ N; the friction is then L against the motion, and the anchor follows at the distance L/k. Friction
-never adds energy: it returns at most p²/2k, which was stored in the surfaces before.
+The contact sticks while |p_L + c v| < L = μ_s N; the anchor does not move, so nothing creeps. The contact
+slides while |p_L + c v| ≥ L = μ N; friction of size L then opposes the motion, and the anchor follows at the
+distance L/k. Friction never adds energy: it returns at most p²/2k, which the surfaces had stored.
 
 Sources: Cundall & Strack (1979), A discrete numerical model for granular assemblies, section on the shear
 force, for spring, dashpot and slider; the anchor renewed by radial return as in plasticity, Simo & Hughes
 (1998), section 1.4.
 
 The anchor is renewed once per step, and at events. Inside a step all memory is constant, so that the
-integrator meets a smooth function and may try and reject as it likes. In sliding an anchor left behind does
-no harm: the friction is L whether the pull is L or more, so renewing once per step is enough. The change
+integrator meets a smooth function and may reject steps. In sliding an anchor left behind does no harm: the
+friction is L for every pull of L or more, so renewing the anchor once per step is enough. The change
 between sticking and sliding must not wait for the end of a step: after a reversal with the anchor far behind,
 friction would drive the mover back to the anchor. The change is the event |p_L + c v| = L; in one dimension
 it ends a slide exactly at v = 0. It renews the memory as the end of a step does.
@@ -105,8 +106,9 @@ def figure_contacts(
     figure: object,
     place: Callable[[str, Point, Expr | None], Expr],
 ) -> Expr:
-    """Place contacts for a figure, ``name_1`` and so on, or ``name`` if it is one; return the sum of their
-    normal forces, which ``name`` stands for in texts.
+    """Add the contacts of a figure, ``name_1`` and so on, or ``name`` if there is only one.
+
+    Return the sum of their normal forces; texts refer to it as ``name``.
     """
     where = f"contact '{name}'"
     touching = _drop_alike_parts(_touching_points(system, centre, figure, where), base, normal)
@@ -157,7 +159,7 @@ def _offset_point(centre: Point, label: str, by: Sequence[Expr]) -> Point:
 def _drop_alike_parts(
     parts: Iterator[tuple[Point, Expr | None]], base: Point, normal: Vector
 ) -> list[tuple[Point, Expr | None]]:
-    """Drop each part that moves as an earlier one does along the normal and in the plane."""
+    """Drop each part whose gap and velocity equal those of an earlier part."""
     found: dict[object, tuple[Point, Expr | None]] = {}
     for point, radius in parts:
         velocity = motion.velocity(point, base.body)
@@ -166,7 +168,7 @@ def _drop_alike_parts(
     return list(found.values())
 
 
-OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the status; open: not begun, or no normal force
+OPEN, STICKS, SLIDES = 0, 1, 2  # values of the status memory; open at the start, and without a normal force
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,12 +211,12 @@ def sticking_friction(
     excess = fn.named(_vector_length(trial) - limit, f"{name}_excess")
 
     slides = excess >= 0
-    # Neither the present nor the next status may be exceeded: else the pull would jump to μ_s N at the end of
-    # a slide.
+    # The pull may exceed neither the limit of the present status nor that of the next: else it would jump to
+    # μ_s N at the end of a slide.
     bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
     moved = fn.or_(_vector_length(pull) > bound, status <= OPEN)
     renewed: dict[Expr | str, Expr] = {
-        a: fn.select(moved, x - p / stiffness, a)  # else keep it: a computed value would creep by rounding
+        a: fn.select(moved, x - p / stiffness, a)  # a computed value would creep by rounding
         for a, x, p in zip(anchors, place, _limit_length(pull, bound), strict=True)
     }
     renewed[status] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
@@ -296,11 +298,11 @@ def brake(
 ) -> Expr:
     """Add a brake, or dry friction in a joint, that holds at rest without creep.
 
-    ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static`` the
-    one it bears at rest, equal to it if left out. At rest the joint is locked; with ``stiffness`` and
-    ``damping`` it hangs on an elastic anchor instead. Returns the force on the coordinate. Its memory is
-    ``name_status`` (0 released, 1 sticks, ±2 slides), with an anchor ``name_anchor`` too; its event is
-    ``name_grip``.
+    ``capacity`` is the greatest force, or moment for an angle, while sliding; it may vary. ``static`` is the
+    greatest one at rest, equal to ``capacity`` if left out. At rest the joint is locked; with ``stiffness``
+    and ``damping`` an elastic anchor holds it instead. Returns the force on the coordinate. Its memories are
+    ``name_status`` (0 released, 1 sticks, ±2 slides) and, with an elastic anchor, ``name_anchor``; its event
+    is ``name_grip``.
     """
     where = f"brake '{name}'"
     check_new_name(system, name, "brake")
@@ -456,7 +458,7 @@ def _check_compliant(restitution: object, law: str, settle: object, where: str) 
     given = {"restitution": restitution is not None, "law": law != "newton", "settle": settle is not None}
     for name in (name for name, is_given in given.items() if is_given):
         raise ModelError(
-            f"{where}: {name}= is for a rigid one; with a stiffness= it rebounds by its damping="
+            f"{where}: {name}= needs rigid surfaces; with a stiffness= the rebound follows from damping="
         )
 
 

@@ -17,10 +17,10 @@ A rotor of inertia J behind a gear of ratio n turns n times as fast as the joint
 
     ½ a u²
 
-in the joint's own speed u, and its share of the equations of motion a u̇ in the row of that speed: a term on
-the diagonal of the mass matrix. Gyroscopic moments of the rotor are not part of it, nor is its mass, which
-belongs to the body that carries the drive. Only the speed of the joint relative to its parent counts; motion
-of the parent alone does not act on the rotor.
+where u is the joint's own speed. In the equations of motion it adds a u̇ to the row of that speed, a term on
+the diagonal of the mass matrix. Gyroscopic moments of the rotor are ignored; its mass belongs to the body
+that carries the drive. Only the speed of the joint relative to its parent counts; motion of the parent alone
+does not act on the rotor.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _nominal(system: Description) -> dict[Expr, Expr]:
     return values
 
 
-_UNIT = 0.01  # by which the square of a unit vector's length may differ from one: 0.577 is written for 1/√3
+_UNIT = 0.01  # tolerance for the squared length of a unit vector: users write 0.577 for 1/√3
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 
 
@@ -124,15 +124,15 @@ def force(
     at: PointLike,
     reaction: PointLike | None = None,
 ) -> Expr:
-    """Add a force of this magnitude along a direction at a point; opposite at the reaction point, or on the
-    reaction body along the same line of action. Without a reaction the ground takes it. If ``at`` is a body,
-    the force acts at its origin. The length of the direction does not count; ``force_vector`` takes whole
-    vectors.
+    """Add a force of this magnitude along a direction at a point. The opposite force acts at the reaction
+    point, or on the reaction body along the same line of action; without a reaction it acts on the ground.
+    If ``at`` is a body, the force acts at its origin. The length of the direction does not count;
+    ``force_vector`` takes whole vectors.
 
-    A text may use ``x``, the distance of ``at`` along the direction from the reaction (the origin of a
-    reaction that is a body; the ground's origin without reaction), ``x0``, its value with all coordinates
-    zero, and ``v``, the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model
-    take precedence.
+    A text may use ``x``, ``x0`` and ``v``: "-k*(x - x0) - c*v". ``x`` is the distance of ``at`` along the
+    direction from the reaction point (the origin of a reaction body or, without a reaction, of the ground),
+    ``x0`` the value of ``x`` with all coordinates zero, and ``v`` the relative velocity along the direction.
+    Names of the model take precedence.
     """
     check_new_name(system, name, "force")
     point = find_point(system, at, f"force '{name}'")
@@ -180,8 +180,8 @@ def moment(
     on: BodyLike | None = None,
     reaction: BodyLike | None = None,
 ) -> Expr:
-    """Add a moment of this magnitude about a direction on a body; opposite on the reaction body, if given.
-    The length of the direction does not count; ``moment_vector`` takes whole vectors.
+    """Add a moment of this magnitude about a direction on a body; the opposite moment acts on the reaction
+    body, if given. The length of the direction does not count; ``moment_vector`` takes whole vectors.
     """
     check_new_name(system, name, "moment")
     if on is None:
@@ -212,7 +212,7 @@ def strut(
         )
     p, q = (find_point(system, end, f"strut '{name}'") for end in between)
     if p.body is q.body:
-        raise ModelError(f"strut '{name}': both ends are on body '{p.body.name}', so it can do nothing")
+        raise ModelError(f"strut '{name}': both ends are on body '{p.body.name}', so it has no effect")
     line = motion.position(q, p)
     if not line.terms:
         raise ModelError(f"strut '{name}': its two points always coincide, so it has no direction")
@@ -256,7 +256,7 @@ def find_reaction(system: Description, body: object, first: Body, where: str) ->
     """Return the other body of a load."""
     other = find_body(system, body, f"reaction of {where}")
     if other is first:
-        raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")
+        raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it has no effect")
     return other
 
 
@@ -303,8 +303,8 @@ def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, wh
     """Add a load between a body and its parent that does work on one of the joint's speeds alone; return its
     magnitude.
 
-    With a, b, c the partial velocities of the joint's speeds, the first of them the one on which the load
-    works, the load is along (b × c) / (a · b × c): along a itself if they are perpendicular.
+    With a the partial velocity of this speed, and b and c those of the joint's other speeds, the load is
+    along (b × c) / (a · b × c), which is a itself if the three are perpendicular.
     """
     assert body.parent is not None
     turning = motion.angular_velocity(body, body.parent)
@@ -324,7 +324,7 @@ def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, wh
 
 
 def _dual(axis: Vector, others: list[Vector]) -> Vector:
-    """Return the vector whose products with the others vanish, and whose product with the axis is one."""
+    """Return the vector that is perpendicular to the others and whose dot product with the axis is one."""
     if all(is_zero(dot(axis, other)) for other in others):
         return axis
     across_both = cross(others[0], others[1] if len(others) > 1 else cross(axis, others[0]))
@@ -399,8 +399,8 @@ def joint_effort(system: Description, name: str, coordinate: VariableLike, effor
 def force_vector(
     system: Description, name: str, vector: VectorLike, *, at: PointLike, reaction: PointLike | None = None
 ) -> Expr:
-    """Add a force as a vector, ``3*ground.x + 4*ground.y`` in N, at a point; opposite at the reaction
-    point. Without a reaction the ground takes it. Returns its size.
+    """Add a force as a vector, ``3*ground.x + 4*ground.y`` in N, at a point; return its size. The opposite
+    force acts at the reaction point; without a reaction it acts on the ground.
     """
     where = f"force '{name}'"
     check_new_name(system, name, "force")
@@ -416,8 +416,8 @@ def force_vector(
 def moment_vector(
     system: Description, name: str, vector: VectorLike, *, on: BodyLike, reaction: BodyLike | None = None
 ) -> Expr:
-    """Add a moment as a vector, ``2*ground.z - 0.1*A.x`` in N·m, on a body; opposite on the reaction body,
-    if given. Returns its size.
+    """Add a moment as a vector, ``2*ground.z - 0.1*A.x`` in N·m, on a body; return its size. The opposite
+    moment acts on the reaction body, if given.
     """
     where = f"moment '{name}'"
     check_new_name(system, name, "moment")
@@ -450,7 +450,7 @@ def armature(system: Description, coordinate: VariableLike, value: ExpressionLik
     speed = find_speed(system, coordinate, "armature")
     where = f"armature of '{speed}'"
     if speed in system.armatures:
-        raise ModelError(f"{where}: it has one already, {system.armatures[speed]}; give their sum once")
+        raise ModelError(f"{where}: it is {system.armatures[speed]} already; give the sum of both once")
     if any(speed in flex.speeds for flex in system.flexibles.values()):
         raise ModelError(f"{where}: it is the speed of a mode; an armature belongs to a joint's speed")
     _check_velocity_axes(system, speed, where)

@@ -78,8 +78,8 @@ def friction_per_speed(
     """−F/v of ``friction_force`` from v², for use in several directions: F = −v · this for the vector v."""
     if (static is None) != (stribeck is None):
         raise ModelError(
-            "friction_force: static= and stribeck= go together: the coefficient at rest, and the speed above "
-            "which it has fallen to the one of sliding"
+            "friction_force: give both static=, the coefficient at rest, and stribeck=, the speed above "
+            "which it has fallen to the sliding coefficient, or none of them"
         )
     if static is not None:
         coefficient = coefficient + (static - coefficient) * fn.exp(-square / (stribeck * stribeck))

@@ -1,8 +1,8 @@
 """Contacts without compliance, and brakes and clutches that lock.
 
 Their forces are symbols in loads; the derivation finds them from the statuses of all contacts together
-(``program/targets/contact_targets.py``). Here are the records that it needs: gaps, relative velocities with
-their rates, and memories of statuses.
+(``program/targets/contact_targets.py``). This file makes the records that the derivation needs: gaps,
+relative velocities with their rates, and memories of statuses.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class Rebound(NamedTuple):
 
 
 class Slip(NamedTuple):
-    """Velocities of a slip, the symbols of the forces along them, coefficients of sliding and at rest, and
-    expressions of coordinates with these velocities as rates, if there are any.
+    """The slip of a contact: its velocities, the symbols of the friction along them, and the coefficients of
+    friction while sliding and at rest. ``place`` has expressions of coordinates whose rates are these
+    velocities; it is empty if there are none.
     """
 
     sliding: tuple[Expr, ...]
@@ -108,7 +109,7 @@ def unilateral(
 
 
 def _generalised_load(system: Description, name: str, speed: Expr, where: str) -> Expr:
-    """Return a force that does work on a sum of speeds: a load on each of them."""
+    """Return the symbol of a force that does work on a sum of speeds; add a load on each of the speeds."""
     moving = [s for s in symbols(speed) if s.data.role == "speed"]
     factors = {u: derivative(speed, u) for u in moving}
     if not moving or any(s.data.role == "speed" for f in factors.values() for s in symbols(f)):
@@ -134,9 +135,9 @@ def clutch(
 ) -> Expr:
     """Add dry friction between two coordinates, which move as one while it holds: u₁ = ratio·u₂.
 
-    ``capacity`` is the greatest force or moment while sliding, and may vary; ``static`` the one it bears at
-    rest. Returns the load on the first coordinate; the second has −ratio times it. Its memory is
-    ``name_status`` (0 released, 1 holds, ±2 slides), its event ``name_grip``.
+    ``capacity`` is the greatest force or moment while sliding, and may vary; ``static`` is the greatest one
+    at rest. Returns the load on the first coordinate; the load on the second is −ratio times as large. The
+    memory is ``name_status`` (0 released, 1 holds, ±2 slides), the event ``name_grip``.
     """
     where = f"clutch '{name}'"
     check_new_name(system, name, "clutch")
@@ -349,8 +350,9 @@ def _slip_record(slip: Slip | None) -> dict[str, Given]:
 
 
 def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Return expressions of coordinates whose rates these velocities are, if their factors of the speeds are
-    constant and each speed is the rate of a coordinate; else nothing.
+    """Return expressions of coordinates whose rates are these velocities.
+
+    Return nothing unless the factors of the speeds are constant and each speed is the rate of a coordinate.
     """
     coordinates = {rate: q for q, rate in system.rates.items()}
     found = []

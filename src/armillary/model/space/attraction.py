@@ -1,11 +1,11 @@
 """Attracting bodies: their gravity on every body of a system, also on bodies added later.
 
 A declaration makes no load: ``all_gravities`` and ``all_loads`` return the effects on the bodies that exist
-when they are called. The part that all bodies share is a uniform field, of which relative motion is free; the
-difference at each body's mass centre is a load in the body's own axes.
+when they are called. The part of the field that all bodies share is a uniform field, which does not affect
+relative motion. The difference at each body's mass centre is a load in the body's own axes.
 
-Formulas hold for any scalars. A place r leads from the attracting body's centre, in any axes; a is the unit
-axis of its oblateness in the same axes. Potentials are per unit mass, with acceleration g = −∇U:
+The formulas hold for any scalars. The vector r leads from the attracting body's centre to a place, in any
+axes; a is the unit axis of oblateness in the same axes. Potentials are per unit mass, with g = −∇U:
 
     U = −μ/r + k (3 z² r⁻⁵ − r⁻³)         z = r·a,   k = ½ μ J₂ R²
 
@@ -108,13 +108,13 @@ def acceleration(source: GravitySource, r: Triple) -> Triple:
 
 
 def acceleration_change(source: GravitySource, base: Triple, step: Triple, square: Operand = None) -> Triple:
-    """g(base + step) − g(base), precise however short the step.
+    """g(base + step) − g(base), precise also for short steps.
 
         Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
 
-    Two accelerations of 10 m/s² subtracted would leave 10⁻¹⁵ m/s² of noise, a relative 10⁻⁹ of the gradient
-    over a metre. Oblateness is a thousandth of the field and its parts are subtracted directly. ``square`` is
-    b², if known already.
+    Subtracting two accelerations of 10 m/s² would leave rounding errors of 10⁻¹⁵ m/s², a relative 10⁻⁹ of the
+    gradient over a metre. Oblateness is a thousandth of the field, so its parts are subtracted directly.
+    ``square`` is b², if it is known already.
 
     Source: Battin (1999), An Introduction to the Mathematics and Methods of Astrodynamics, section 8.4.
     """
@@ -162,9 +162,9 @@ def extended_body(source: GravitySource, r: Triple, inertia: Matrix) -> Extended
 
         V = −½ μ (n³ T − 3 n⁵ C) − ½ k (6 n⁵ A − 60 z n⁷ B + (3 n⁵ − 15 z² n⁷) T + (105 z² n⁹ − 15 n⁷) C)
 
-    and the moment's round part is 3 μ n⁵ r × I·r. The energy is the integral of the potential over the body
-    except for terms of third order in its size, of fourth if it is symmetric; forces and moments derive from
-    it exactly, so that the total energy is kept.
+    and the moment without oblateness is 3 μ n⁵ r × I·r. The energy is the integral of the potential over the
+    body, without terms of third order in its size (of fourth if the body is symmetric). Forces and moments
+    are exact derivatives of this energy, so the total energy is conserved.
 
     Source: Hughes (1986), Spacecraft Attitude Dynamics, section 8.1, for the round part.
     """
@@ -201,7 +201,7 @@ def _extended_oblate(
     n2: object,
     n5: object,
 ) -> Extended:
-    """Return the part of ``extended_body`` with k."""
+    """Return the part of ``extended_body`` that oblateness adds, with the factor k."""
     a = source.axis
     z = fn.named(inner(r, a), "z")
     Ia = named(matrix_vector(inertia, a), "Ia")
@@ -239,12 +239,12 @@ def _extended_oblate(
 
 
 def term(coefficient: float, *factors: Operand) -> Operand:
-    """Return a number times a product; the number is of no dimension."""
+    """Return a dimensionless number times a product."""
     return times(reduce(times, factors), coefficient)
 
 
 def sum_of_terms(*terms: Operand) -> Operand:
-    """Return the sum of terms, known zeros left out."""
+    """Return the sum of terms without known zeros."""
     return reduce(plus, terms)
 
 
@@ -253,14 +253,14 @@ def _nearness(r: Triple) -> Operand:
     square = inner(r, r)
     if is_zero(square):
         raise ModelError(
-            "an attractor is where a mass centre always is, so its attraction is infinite; move one of them"
+            "a mass centre is always at an attractor, where the attraction is infinite; move one of them"
         )
     return fn.named(square**-0.5, "near")
 
 
 @dataclass(frozen=True, eq=False)
 class Attractor:
-    """A body that attracts and is not itself part of the system; places and axis are in the ground's axes."""
+    """A body that attracts and is not part of the system; its place and axis are in the ground's axes."""
 
     name: str
     mu: Expr
@@ -290,8 +290,8 @@ GRAVITATION = LENGTH**3 / TIME**2
 
 @dataclass(frozen=True, eq=False)
 class _Spot:
-    """The mass centre of a body or of its flexible part, in the body's axes: ``base`` leads from the
-    attractor's centre to the reference point, ``step`` from there to the mass centre.
+    """The mass centre of a body or of its flexible part. Both vectors are in the body's axes: ``base`` leads
+    from the attractor's centre to the reference point, ``step`` from there to the mass centre.
     """
 
     body: Body
@@ -398,7 +398,7 @@ def all_loads(system: Description) -> list[Load]:
 def modal_forces(system: Description) -> dict[Expr, Expr]:
     """Return the forces of attractors on modes besides their uniform part, by modal speed.
 
-    Q_p = −∂V/∂η_p: the force times ∂(mass centre)/∂η_p, less the energy by ∂(inertia)/∂η_p.
+    Q_p = −∂V/∂η_p: the force times ∂(mass centre)/∂η_p, less ∂V/∂(inertia) times ∂(inertia)/∂η_p.
     """
     found: dict[Expr, Scalar] = {}
     for attractor in system.attractors.values():
@@ -475,7 +475,7 @@ def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
             reached = add(step[above], body.displacement.components(body.parent.frame))
             step[body.name] = carry_to_child(body, reached, "step")
         source = attractor.source.along(pole[body.name])
-        # A wheel whose mass is counted with its carrier's still has an inertia, which feels the gradient.
+        # The mass of a wheel may be part of its carrier's; the gradient still acts on the wheel's inertia.
         if not is_zero(body.mass) or _extends(body.inertia):
             way = named_triple(add(step[body.name], body.com_coordinates), f"step_{body.name}")
             yield _Spot(body, body.com, body.mass, body.inertia, source, base[body.name], way, square)
@@ -487,7 +487,7 @@ def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
 
 
 def _check_together(system: Description, attractor: Attractor) -> None:
-    """Raise an error if several bodies are free in the ground: their common mass centre represents none."""
+    """Raise an error if several bodies are free in the ground: the field differs at each of them."""
     flying = [b for b in system.bodies.values() if b.parent is system.ground and isinstance(b.joint, Free)]
     if len(flying) > 1:
         raise ModelError(

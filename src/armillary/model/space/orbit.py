@@ -8,8 +8,8 @@ x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
 An orbit is the path of a spacecraft's mass centre, not of its hub. A description only records the requested
-motion of a mass centre. When a run starts and all other initial values are known, the joint of the body is
-set so that the mass centre of the body with all that hangs on it has that motion.
+motion of a mass centre. When a run starts and all other initial values are known, the coordinates and speeds
+of the body's joint are computed so that the mass centre of the body and its descendants has that motion.
 
 Attitudes are Euler parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R
 with v_reference = R v_body, the turn that takes the reference's axes to the body's:
@@ -77,7 +77,7 @@ from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.verbs import EntryForm, verb
 
 _Angle = Annotated[float | str, Either((NUMBER, WORDS))]
-_FLAT = 1e-11  # eccentricities and inclinations below this have no periapsis or node of their own
+_FLAT = 1e-11  # an orbit with a smaller eccentricity has no periapsis, with a smaller inclination no node
 
 
 @records_arguments
@@ -137,7 +137,7 @@ class Orbit:
     def from_state(cls, mu: float, position: object, velocity: object) -> Orbit:
         """Return the orbit through a position with a velocity.
 
-        The periapsis of a circle is put at its node, the node of an equatorial orbit on the x axis.
+        A circle has its periapsis at its node, and an equatorial orbit its node on the x axis.
         """
         r, v = (_read_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
         strength, distance = _read_number(mu, "mu"), float(np.linalg.norm(r))
@@ -186,7 +186,7 @@ class Orbit:
 
     @property
     def _axes(self) -> np.ndarray:
-        """Columns: the direction of periapsis, and the one a quarter turn ahead."""
+        """Two columns: the direction of periapsis, and the direction a quarter turn ahead of it."""
         (co, so), (ci, si), (cw, sw) = ((math.cos(x), math.sin(x)) for x in (self.raan, self.i, self.argp))
         return np.array(
             [
@@ -288,14 +288,14 @@ def _true_from_mean(mean: float, e: float) -> float:
 
 def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
     """Return the true anomaly after a time in units of √(p³/μ); `None` far from a parabola, where Kepler's
-    equation is exact enough.
+    equation is accurate.
 
     With w = tan ν/2 and λ = (1 − e)/(1 + e) the time since periapsis is 2/(1 + e)² times
 
         ∫ (1 + w²)/(1 + λw²)² dw = Σ (k + 1)(−λ)ᵏ (w^(2k+1)/(2k + 1) + w^(2k+3)/(2k + 3))
 
-    while E − e sin E loses digits by cancellation as e approaches 1. Source: Gauss (1809), Theoria Motus,
-    art. 33 to 37, in another form.
+    In Kepler's equation E − e sin E loses digits by cancellation as e approaches 1. Source: Gauss (1809),
+    Theoria Motus, art. 33 to 37, in another form.
     """
     shape = (1 - e) / (1 + e)
     if abs(nu) >= 3.0:
@@ -355,7 +355,7 @@ ORBITS = (ObjectForm("mu", Orbit),)
 ORBIT = OneOf(ORBITS)
 
 
-_ALIKE = 1e-3  # relative: values of μ rounded to four digits agree
+_ALIKE = 1e-3  # relative tolerance of μ: values that are rounded to four digits agree
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,11 +373,11 @@ class MassCentreStart:
 def start_mass_centre(
     system: Description, body: object, *, position: TripleLike, velocity: TripleLike = (0, 0, 0)
 ) -> None:
-    """Set position and velocity of the mass centre of a body with all that hangs on it at the start of a run,
-    in the ground's axes: numbers, parameters or functions of time.
+    """Set position and velocity of the mass centre of a body and its descendants at the start of a run, in
+    the ground's axes: numbers, parameters or functions of time.
 
-    They hold for any initial values that a run gives the other coordinates and speeds. The body must be
-    free to move in the ground: a Free joint, or a Joint that translates along x, y and z.
+    They hold for any initial values of the other coordinates and speeds. The body must be free to move in the
+    ground: by a Free joint, or a Joint that translates along x, y and z.
     """
     found = find_body(system, body, "start_mass_centre")
     where = f"start_mass_centre of body '{found.name}'"
@@ -397,8 +397,8 @@ def start_orbit(
     *,
     around: Annotated[str | None, NAME] = None,
 ) -> None:
-    """Start the mass centre of a body with all that hangs on it on an orbit about the ground's origin, or
-    ``around`` an attractor, whose μ must then be the orbit's."""
+    """Start the mass centre of a body and its descendants on an orbit about the ground's origin, or
+    ``around`` an attractor, whose μ must equal the orbit's."""
     if not isinstance(orbit, Orbit):
         raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
     place: Triple = joined(read_expression(system, x, "start_orbit", LENGTH) for x in orbit.position)
@@ -427,10 +427,10 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
         _check_not_started(system, body, f"start_mass_centre of body '{name}'")
         mass, moment = masses[name]
         if mass.kind == "number" and mass.data == 0:
-            raise ModelError(f"body '{name}' and the bodies on it have no mass, so no mass centre to place")
+            raise ModelError(f"body '{name}' and the bodies on it have no mass, so they have no mass centre")
         coordinates, speeds = _translations(body, name)
-        # The displacement by the joint without its translations: the place of the joint, and the offset of a
-        # node that holds the body.
+        # The displacement without the joint's translations: the place of the joint on its parent, and the
+        # offset of a node that holds the body.
         origin, drift = (_without(v, (*coordinates, *speeds)) for v in (body.displacement, body.drift))
         arm = body.frame.vector([x / mass for x in moment])
         offset = (origin + arm).components(system.ground.frame)
@@ -453,7 +453,7 @@ def _check_not_started(system: Description, body: Body, where: str) -> None:
 
 
 def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
-    """Raise an error if μ differs from the attractor's, as one in km³/s², 10⁹ times too small, does."""
+    """Raise an error if μ differs from the attractor's; a μ in km³/s² is 10⁹ times too small."""
     strength = known_value(attractor.mu)
     if strength is not None and abs(orbit.mu - strength) > _ALIKE * orbit.mu:
         raise ModelError(
@@ -502,11 +502,11 @@ def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = 
     """Return a body's attitude in the ground, or relative to another body, as expressions for outputs and
     loads.
 
-    ``kind``: "quaternion" (four Euler parameters, scalar first: the joint's own if it has them, else with the
-    scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as "zyx"
-    (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the third
-    letter are the same). In gimbal lock, where only a sum or difference of the first and the third angle
-    means anything, these two are chosen such that the three together give the attitude.
+    ``kind`` is "quaternion" (four Euler parameters, scalar first: the joint's own if it has them, else with a
+    scalar that is not negative), "mrp" (three parameters, of the short turn), or a sequence of three letters
+    such as "zyx". A sequence gives three angles from −π to π, the second from −π/2 to π/2, or from 0 to π if
+    the first and the third letter are the same. In gimbal lock only a sum or difference of the first and the
+    third angle is determined; the two are then chosen such that the three angles give the attitude.
     """
     if not isinstance(body, Body):
         raise ModelError(f"attitude needs a body, not {type(body).__name__} {body!r}")
@@ -574,8 +574,8 @@ def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
 def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
     """Return the angles of three turns about body-fixed axes.
 
-    The first follows from R; in gimbal lock, where its sine and cosine vanish, it is the result of atan2. The
-    third follows from the rest, R₁ᵀ R = R₂ R₃, which always determines it.
+    The first angle follows from R; in gimbal lock both arguments of atan2 vanish, and its result is taken as
+    the angle. The third angle follows from R₁ᵀ R = R₂ R₃, which always determines it.
     """
     i, j, k = ("xyz".index(letter) for letter in sequence)
     rows = [[as_expr(x) for x in row] for row in R]

@@ -1,21 +1,22 @@
 """Ready parts of spacecraft: wheels, control moment gyros, panels, thrusters and solar radiation pressure.
 
-Wheels and gyros are balanced rotors on ordinary joints. A wheel with equal moments of inertia across its axis
+Wheels and gyros are balanced rotors on ordinary joints. A wheel with equal transverse moments of inertia
 costs little: regrouping gives its mass and transverse inertia to its carrier before the derivation.
 
 Panels are hinged in one line: solar arrays that flex on springs, or unfold and latch.
 
-Thrusters are forces fixed in a body that are switched on and off at given times. Inside a step thrust must
-not jump, so it depends not on the time but on a clock memory, which an event at each switching time sets to
-that time: steps end and begin exactly there.
+Thrusters are forces fixed in a body that are switched on and off at given times. Inside a step the thrust
+must not jump, so it depends on a clock memory instead of the time. An event at each switching time sets the
+clock to that time, so steps end and begin exactly there.
 
 Solar radiation pressure acts on flat plates and spheres. For a plate with area A, unit normal n, and unit
-vector s towards the Sun, with c = n·s > 0 and the shares ρ of light reflected specularly and δ diffusely:
+vector s towards the Sun, with c = n·s > 0 and the shares of light that it reflects specularly, ρ, and
+diffusely, δ:
 
     F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
 
-(of a sphere specular light leaves evenly in all directions). A body in the cylinder of an attractor's shadow
-gets none.
+(a sphere reflects specular light evenly in all directions). A body in the cylinder of an attractor's shadow
+gets no light.
 
 Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.2.2; Montenbruck & Gill
 (2000), section 3.4.
@@ -90,7 +91,7 @@ class GimbalAxes(Either):
 
 
 class PerGimbal(Either):
-    """One value, or a list of one for each gimbal; "" is none."""
+    """One value, or a list with a value for each gimbal; "" stands for no value."""
 
     def python(self, value: object) -> Given:
         if not isinstance(value, list):
@@ -126,10 +127,11 @@ def reaction_wheel(
 ) -> Body:
     """Add a balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
 
-    ``inertia`` is about the axis, ``transverse`` across it, by default half of it, as of a thin disc.
-    ``drive``: "free"; "torque", a motor's ``torque`` on the wheel and against it on the carrier (load
-    ``name_motor``); or "constant", spinning at ``speed`` relative to the carrier. Otherwise ``speed`` is
-    the speed at the start, in rad/s. Its angle is ``name.q1``, its relative speed ``name.u1``.
+    ``inertia`` is about the axis, ``transverse`` about an axis perpendicular to it, by default half of
+    ``inertia``, as for a thin disc. ``drive`` is "free"; "torque", a motor's ``torque`` on the wheel, and its
+    opposite on the carrier (load ``name_motor``); or "constant", a spin at ``speed`` relative to the carrier.
+    With the other drives ``speed`` is the speed at the start, in rad/s. The wheel's angle is ``name.q1``, its
+    relative speed ``name.u1``.
     """
     where = f"wheel '{name}'"
     chosen = drive if drive is not None else ("free" if torque is None else "torque")
@@ -171,14 +173,15 @@ def control_moment_gyro(
     gimbal_rate: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
     gimbal_torque: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
 ) -> Gyro:
-    """Add a wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
+    """Add a wheel at constant relative speed in one gimbal or two; its mass centre is on all axes.
 
-    ``gimbal_axis`` is an axis of the carrier; a list of two is for the outer gimbal and the inner one in it.
-    ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0, or the inertia of a gimbal
-    about the centre, in its axes. ``gimbal_rate`` is given in time, or ``gimbal_torque`` acts between a
-    gimbal and what carries it (load ``name_gimbal_motor``); neither: the gimbal is free. With two gimbals
-    these are lists of two, `None` for a value that is left out. Bodies: ``name_gimbal`` (or ``name_outer``
-    and ``name_inner``) and ``name_wheel``; ``mass`` is the wheel's.
+    ``gimbal_axis`` is an axis of the carrier, or a list of two: of the outer gimbal and of the inner gimbal.
+    ``spin_axis`` is the wheel's axis at zero gimbal angles. ``gimbal_inertia`` is 0, or the inertia of a
+    gimbal about the centre, in its axes. ``gimbal_rate`` prescribes the rate of a gimbal, or
+    ``gimbal_torque`` acts between a gimbal and its carrier (load ``name_gimbal_motor``); without both the
+    gimbal is free. With two gimbals these are lists of two, with `None` for a value that is left out. The
+    bodies are ``name_gimbal`` (or ``name_outer`` and ``name_inner``) and ``name_wheel``; ``mass`` is the
+    wheel's.
     """
     where = f"control moment gyro '{name}'"
     axes = gimbal_axis if isinstance(gimbal_axis, list) else [gimbal_axis]
@@ -225,9 +228,7 @@ def control_moment_gyro(
 
 
 def _axial(spin: Expr, across: Expr, axis: Given) -> list[Given]:
-    """Return the inertia of a rotor: I = t 1 + (s − t) a aᵀ, as three moments where a is a
-    coordinate axis.
-    """
+    """Return the inertia of a rotor: I = t 1 + (s − t) a aᵀ, as three moments if a is a coordinate axis."""
     if any(axis == unit for unit in UNIT_AXES.values()):
         return [spin if x else across for x in axis]
     a = [as_expr(x) for x in axis]
@@ -273,21 +274,21 @@ def panels(
     name: str = "panel",
     first: int = 1,
 ) -> list[Body]:
-    """Add a chain of ``n`` panels from a parent outwards: bodies ``panel1``, ``panel2``, … (``first`` is
-    the number of the first), each on a hinge at the end of the one before. Returns them in that order.
+    """Add a chain of ``n`` panels from a parent outwards, each on a hinge at the end of the panel before it:
+    bodies ``panel1``, ``panel2``, …, numbered from ``first``. Return them in that order.
 
-    Any value that differs from panel to panel is a list of ``n`` (or an array, except for ``inertia``);
-    anything else holds for all of them.
+    A value that differs from panel to panel is a list of ``n`` values (or an array, except for ``inertia``);
+    any other value holds for all panels.
 
     ``length`` is from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the distance
     of the mass centre from the inner hinge (half the length if left out), ``inertia`` about the mass centre.
-    ``axis`` is the axis of the hinges in the panels' axes; ``at`` and ``orient`` are the place of the first
-    hinge on the parent and how the panels' axes are turned there at zero angles.
+    ``axis`` is the axis of the hinges in the panels' axes. ``at`` is the place of the first hinge on the
+    parent, ``orient`` the orientation of the panels' axes there at zero angles.
 
     A hinge has the moment −k (q − rest) − c q̇ (load ``panel1_hinge``) if it has ``stiffness`` or
     ``damping``. ``start`` are angles at the start, or "folded": the first panel a quarter turn from its
     deployed direction, the others folded on it like an accordion. ``latch`` is the angle at which a hinge
-    locks for good when it first passes there (event ``panel1 latches``); None leaves it free.
+    locks for good when it first passes it (event ``panel1 latches``); with None it never locks.
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST:
         raise ModelError(f"panels: n={shown(n)} is not a number of panels, from 1 to {_MOST}")
@@ -394,11 +395,11 @@ def thruster(
 ) -> Expr:
     """Add a force of this magnitude along a direction at a point of a body, for example ``hub.x``.
 
-    ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression that
-    multiplies the thrust, such as a memory that events switch; always on if left out. With a
-    ``specific_impulse`` in seconds the output ``name propellant`` is the propellant that constant thrust has
-    used since its first pulse. Masses do not change: a burn that uses much of a vehicle's mass is not
-    modelled. Returns the force.
+    ``on`` is pairs of times (start, stop), at which steps of integration begin and end; or an expression that
+    multiplies the thrust, such as a memory that events switch. If it is left out, the thruster is always on.
+    With a ``specific_impulse`` in seconds the output ``name propellant`` is the propellant that constant
+    thrust has used since its first pulse. Masses do not change: a burn that uses much of a vehicle's mass is
+    not modelled. Returns the force.
     """
     where = f"thruster '{name}'"
     check_new_name(system, name, "thruster")
@@ -468,7 +469,7 @@ def _pulses(system: Description, on: Given, where: str) -> list[tuple[Expr, Expr
 
 PRESSURE = 1361.0 / 299792458.0  # N/m² at one astronomical unit: solar constant of Kopp & Lean (2011) over c
 ASTRONOMICAL_UNIT = 149597870700.0  # m
-UNKNOWN, LIT, DARK = 0, 1, 2  # values of the memory of a shadow
+UNKNOWN, LIT, DARK = 0, 1, 2  # values of the memory ``name_light``
 
 
 @verb(EntryForm("loads", key="solar_area", argument="area"))
@@ -489,12 +490,13 @@ def solar_pressure(
     """Add the force of sunlight on a plate with this normal, or on a sphere if no normal is given, at a
     point (if a body is given, at its origin).
 
-    ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then the
-    pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of light
-    reflected so. ``pressure`` is the pressure on a black surface, 4.54e-6 N/m² if left out; if the Sun is an
-    attractor, at one astronomical unit. A plate is lit on the side of its normal, or ``two_sided``.
-    ``shadow`` names an attractor with a radius whose cylindrical shadow is met as an event, with the memory
-    ``name_light`` (1 lit, 2 dark). Returns the force's size.
+    ``sun`` is the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
+    the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of light
+    that are reflected in these ways. ``pressure`` is the pressure on a black surface, 4.54e-6 N/m² if left
+    out; if the Sun is an attractor, it is the pressure at one astronomical unit. A plate is lit on the side
+    of its normal, or on both if it is ``two_sided``. ``shadow`` names an attractor with a radius: entering
+    and leaving its cylindrical shadow are events, with the memory ``name_light`` (1 lit, 2 dark). Returns the
+    size of the force.
     """
     where = f"solar pressure '{name}'"
     check_new_name(system, name, "solar pressure")

@@ -2,13 +2,13 @@
 
 {"road": (t, y)}                 points; y in the input's stated units
 {"road": arm.Signal(t, y, …)}    points with their own units and interpolation
-{"road": lambda t: …}            a function, sampled beforehand and joined by a cubic spline
+{"road": lambda t: …}            a function; its samples before the run are joined by a cubic spline
 {"road": 0.1}                    a constant, or a text with units
 {"road": series}                 a pandas Series or xarray DataArray over time
 frame, dataset, "road.csv"       columns named after inputs: DataFrame, Dataset, file of separated values
 
-`DrivenInputs` has the data in the form that compiled code reads, and the times at which they jump.
-The data of an input are a block of numbers, whose layout `llvm/called_functions.py` defines. The memory of
+`DrivenInputs` has the data in the form that compiled code reads, and the times at which they jump. The
+data of an input are a block of numbers, whose layout `llvm/called_functions.py` defines. The memory of
 the input holds the address of its block as a real number, which is exact since addresses are below 2⁵³.
 Inputs without data are constant.
 """
@@ -140,8 +140,8 @@ class DrivenInputs:
     def stops(self, t0: float, t_end: float, adaptive: bool) -> np.ndarray | None:
         """Return the times after ``t0``, up to ``t_end``, at which steps must end; None if there are none.
 
-        Some input jumps there. Adaptive methods must also end steps at kinks, since their orders hold only
-        between these.
+        Steps must end where an input jumps. Steps of adaptive methods must also end at kinks, since the order
+        of a method holds only between kinks.
         """
         jumps, bends = self.breaks()
         near = APART * max(abs(t0), abs(t_end))

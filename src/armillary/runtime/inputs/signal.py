@@ -7,9 +7,8 @@
 
 Before the first instant a signal has its first value, after the last instant its last value.
 
-Also random signals with a stated spectrum: roads, turbulence, noise.
-
-A signal over the time T is a sum of waves with random phases (Shinozuka and Jan 1972),
+Random signals have a stated spectrum: roads, turbulence, noise. Over the time T they are sums of waves with
+random phases (Shinozuka and Jan 1972),
 
     y(t) = Σ aₖ cos(2π fₖ t + φₖ)        fₖ = k/T        aₖ² = 2 S(fₖ)/T
 
@@ -50,9 +49,9 @@ class SignalPieces:
     """A piecewise polynomial in the form of `llvm/called_functions.py`.
 
     ``coefficients`` (…, pieces, m) multiply powers of the time since the break at which a piece begins,
-    lowest power first; there is one piece more than breaks. ``inner`` and ``ends``: numbers of continuous
-    derivatives at inner breaks, and at the first and last break; −1 if the value may jump. ``after_last``:
-    the last break is one rounding after the last instant.
+    lowest power first; there is one piece more than breaks. ``inner`` and ``ends`` are the numbers of
+    continuous derivatives at inner breaks, and at the first and last break; −1 if the value may jump. With
+    ``after_last`` the last break is the next floating-point number after the last instant.
     """
 
     breaks: np.ndarray
@@ -101,8 +100,8 @@ class SignalPieces:
 class Signal:
     """Values over time: of one run, with shape (instants,), or of many, (runs, instants).
 
-    ``units`` are the units of the values; ``interpolation`` is "hold", "linear", "smooth" or "cubic". By
-    default both are the input's.
+    ``units`` are the units of the values; ``interpolation`` is "hold", "linear", "smooth" or "cubic". If they
+    are left out, the units and interpolation of the input hold.
     """
 
     def __init__(
@@ -135,8 +134,8 @@ class Signal:
     ) -> Signal:
         """Return a signal from two columns of a file, each by its heading or its number from 1.
 
-        Units are ``units``, else the units in the heading, "road [mm]"; the heading of the time may have
-        units, too, "t [ms]".
+        ``units`` left out are the units in the heading, "road [mm]". The heading of the time may have units
+        too, "t [ms]".
         """
         from armillary.algebra.tables import read_columns
 
@@ -177,11 +176,11 @@ class Signal:
 
     @property
     def runs(self) -> int | None:
-        """The number of runs with their own values; None: the same values for any number of runs."""
+        """The number of runs with their own values; `None` if all runs have the same values."""
         return len(self.values) if self.values.ndim == 2 else None
 
     def delayed(self, seconds: float | str) -> Signal:
-        """Return the same signal, delayed by a time, such as the road under a rear wheel."""
+        """Return the signal delayed by a time, such as the road under a rear wheel."""
         how, units = self.interpolation, self.units
         time = self.time + a_time(seconds, "the delay of a signal", ParameterError)
         return Signal(time, self.values, interpolation=how, units=units, name=self.name)
@@ -209,7 +208,7 @@ class Signal:
         ends = np.zeros((*y.shape[:-1], len(t) + 1, inner.shape[-1]))
         ends[..., 1:-1, :] = inner
         ends[..., 0, 0], ends[..., -1, 0] = y[..., 0], y[..., -1]
-        # The last instant belongs to the piece before it: rates are zero after it, not at it.
+        # The last instant belongs to the piece before it, so that rates are zero only after it.
         held = how == "hold"
         breaks = t if held else np.append(t[:-1], np.nextafter(t[-1], np.inf))
         return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if held else 0, after_last=not held)
@@ -254,7 +253,7 @@ def time_scale(units: str, where: str) -> float:
 
 
 def _evaluate_function(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
-    """Return a function's values at all times: called with the array if it can, else with each number."""
+    """Return a function's values at all times; call it with the array or, if that fails, with each number."""
     try:
         found = np.asarray(function(t), dtype=float)
         if found.shape == t.shape:
@@ -306,7 +305,7 @@ def random_road(
     runs: int | None = None,
     waves: tuple[float, float] = _WAVES,
 ) -> Signal:
-    """Return the height of a road of an ISO 8608 class under a wheel, in metres over time; zero at the start.
+    """Return the height of a road of an ISO 8608 class under a wheel, in metres over time, zero at the start.
 
     ``grade`` is "A", the smoothest, to "H", ``speed`` is in m/s:
 

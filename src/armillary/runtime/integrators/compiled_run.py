@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
-_GIVEN_AT_ONCE = 1 << 21  # most numbers in rows for which room is made before the run
+_GIVEN_AT_ONCE = 1 << 21  # most numbers in rows that are allocated before the run
 _SPARE = 4  # most unused rows in the arrays of a result
 _FIRST_EVENTS = 64
-_SEARCHED = 512  # with fewer rows, compiled code searches for jumps of speeds; else models/failures.py
+_SEARCHED = 512  # with fewer rows compiled code searches for jumps of speeds, with more models/failures.py
 
 _FAILED_STATE = ("diverged", "step too small")
 
@@ -165,7 +165,7 @@ def _by_configuration(changes: RunChanges, states: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _PreparedRuns:
-    """The common part of runs of a model with the same settings: all numbers except the start values."""
+    """The common part of a model's runs with the same settings: all numbers except the start values."""
 
     settings: IntegrationSettings
     figures: np.ndarray | None
@@ -187,8 +187,8 @@ def _prepare_runs(
 ) -> _PreparedRuns:
     """Prepare runs with given settings.
 
-    The functions keep the last result of each method for the next run with the same settings; equal settings
-    are one object, see `complete_settings`.
+    The functions keep the last result of each method for the next run with the same settings. Settings are
+    compared by identity, since `complete_settings` returns one object for equal settings.
     """
     figures = None if changes is None else changes.figures
     others = machine_settings(), stops, stepping, watched
@@ -224,9 +224,9 @@ def _prepare_runs(
 
 
 class CompiledRun:
-    """One run of a compiled loop; `advance` makes a number of steps at a time.
+    """One run of a compiled loop; each call of `advance` makes a number of steps.
 
-    A run by `auto` begins in the loop of the explicit method, and changes to the other one and back.
+    A run by `auto` begins in the loop of the explicit method, and changes to the implicit method and back.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class CompiledRun:
             self._make_room()
 
     def keep(self) -> None:
-        """Save the workspace and the record of a run that has not begun; `again` restores them."""
+        """Save the workspace and the control record of a run that has not begun; `again` restores them."""
         self.control.capacity = 0
         self.state = self._room[: self.control.used]
         if self._times_given is not None:
@@ -321,7 +321,7 @@ class CompiledRun:
         return (own.begins_with or own.name) if self._loop is self._first.loop else STIFF
 
     def change_method(self) -> None:
-        """Continue by the other of two methods."""
+        """Continue with the other of the run's two methods."""
         explicit, stiff = self.loops
         self._loop = explicit if self._loop is stiff else stiff
 
@@ -406,7 +406,7 @@ class CompiledRun:
     def _make_room(self) -> bool:
         """Allocate more rows and events; return False if the limit of rows is reached.
 
-        There is one row more than times: the list of times ends with infinity.
+        There is one more row than times of samples: the list of times ends with infinity.
         """
         control = self.control
         if control.filled >= control.capacity:
@@ -446,9 +446,8 @@ class CompiledRun:
         control.capacity = rows
 
     def _expected_rows(self) -> int:
-        """Return the number of rows of a run with fixed steps and a row per step; 0 for other runs.
-
-        Arrays of this size need not grow.
+        """Return the number of rows of a run with fixed steps and a row per step, so that its arrays need not
+        grow; 0 for other runs.
         """
         control = self.control
         if not self._samples.every_step or self.shape.tableau.control is not None:
@@ -456,9 +455,9 @@ class CompiledRun:
         return int(min((control.t_end - control.t0) / control.step + 3, _MOST_ROWS_AT_ONCE))
 
     def advance(self, steps: int) -> Reason:
-        """Try at most ``steps`` steps; return why the loop stopped: PAUSED, or an end.
+        """Try at most ``steps`` steps; return why the loop stopped: PAUSED, or the reason of an end.
 
-        FULL is an end if no more room can be made.
+        FULL is an end if no more rows can be allocated.
         """
         self.control.budget = steps
         while (reason := self._loop(self.control, self._at)) is Reason.FULL:
@@ -504,7 +503,7 @@ class CompiledRun:
         control, filled, kinds = self.control, self.control.filled, self._functions.kinds_at
         calm = filled < _SEARCHED and bool(kinds) and not self._loop.may_jump(control, self._at, kinds)
         times, rows = self._times, self._rows
-        if (spare := len(times) - filled) > _SPARE:  # rows may move
+        if (spare := len(times) - filled) > _SPARE:  # the array of rows may move
             rows.resize((filled, self._functions.n_outputs), refcheck=False)
             if times is not self._times_given:  # other runs share that array
                 times.resize(filled, refcheck=False)

@@ -58,12 +58,12 @@ def integrate(
 ) -> Integration:
     """Integrate a motion with settings made by `complete_settings`.
 
-    Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps, too.
+    Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached. ``stepping`` is for redundant
     coordinates, with methods "staggered" and "projected". ``stops`` are the times at which inputs jump; steps
-    end there. ``changes`` has the configurations that the run may enter, to which ``supply`` adds; ``begin``
-    chooses the first one. A run with ``lasts`` ends soon after this function of time, state and memory
-    becomes false.
+    end there. ``changes`` has the configurations that the run may enter, ``supply`` adds further ones, and
+    ``begin`` chooses the first one. ``lasts`` is a function of time, state and memory; the run ends soon
+    after it becomes false.
 
     The last step is shortened if necessary. Memory is updated at the start of every step. A row shows the
     state and memory with which the next step begins; at an event, state and memory after the event.
@@ -104,7 +104,8 @@ def drive(
 
     With ``lasts`` the run ends a step after this becomes false. ``supply`` adds table entries that the run
     lacks for a change of configuration; an error in it ends the run there. A run by `auto` begins with an
-    explicit method; a linearly implicit one takes over while it is stiff (solver/linearly_implicit.py).
+    explicit method; a linearly implicit method takes over while the run is stiff
+    (solver/linearly_implicit.py).
     """
     failure = ""
     taken: list[tuple[float, str]] = []
@@ -147,7 +148,7 @@ def _advance_to_end(
         while run.tried < max_steps:
             began = time.perf_counter()
             reason = run.advance(min(chunk, max_steps - run.tried))
-            # without the time of reports, so that slow ones do not shorten chunks
+            # without the time of reports, so that slow reports do not shorten chunks
             seconds = max(time.perf_counter() - began, 1e-6)
             if reason is _OTHER_METHOD or (reason is _LACKING and supply):
                 return None

@@ -28,7 +28,7 @@ from armillary.solver.methods.tableau import Method
 from armillary.solver.thresholds import LONGEST_WITH_CONTACTS, SNAP
 from armillary.untyped import Given
 
-# Larger results are taken for a mistake of the user: they could exhaust the machine's memory.
+# Larger results are refused as mistakes, since they could exhaust the machine's memory.
 MOST_BYTES = 4 * 2**30
 _GOOD_ROWS = 1e6  # rows of the run with the sample time that an error proposes
 
@@ -39,7 +39,7 @@ def most_rows(outputs: int) -> int:
 
 
 def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
-    """Raise an error if a run will have too many rows for certain; ``step``: the fixed step, if any."""
+    """Raise an error if a run will certainly have too many rows; ``step`` is the fixed step, if any."""
     length = samples.t_end - samples.t0
     rows = float(samples.count)
     if samples.every_step:
@@ -63,16 +63,16 @@ def _size(count: float) -> str:
 
 
 def _round_up(seconds: float) -> float:
-    """Return the next larger number of 1, 2, 5, 10, …, up to rounding."""
+    """Return the next larger number of the series 1, 2, 5, 10, …; allow for rounding."""
     decade = 10.0 ** floor(log10(seconds))
     return next(m * decade for m in (1, 2, 5, 10, 20) if m * decade >= seconds * (1 - 1e-9))
 
 
 class SampleTimes:
-    """Times t₀ + i·sample up to the end, or given times, or None: the end of every step.
+    """The times of rows: t₀ + i·sample up to the end, given times, or with None the end of every step.
 
-    Each time is computed from i, never by adding. The last time equals the end if they differ only by
-    rounding.
+    Each time is computed from i, not from the time before it, which would accumulate rounding. The last time
+    equals the end if they differ only by rounding.
     """
 
     def __init__(self, sample: float | Sequence[float] | np.ndarray | None, t0: float, t_end: float) -> None:
@@ -113,7 +113,7 @@ class SampleTimes:
         return result
 
     def on_grid(self, step: float) -> bool:
-        """Return whether every time is a grid point t₀ + i·step or the end, so that none is inside a step."""
+        """Return whether every time is a grid point t₀ + i·step or the end, so no time is inside a step."""
         if self.every_step:
             return True
         if self.given is None:
@@ -126,7 +126,7 @@ class SampleTimes:
         return bool(np.all((near | (self.given == self.t_end)) & self._meets_end(self.given, step)))
 
     def _meets_end(self, times: np.ndarray, step: float) -> np.ndarray:
-        """Return which times are the end or clearly before it: a grid point near the end is moved there."""
+        """Return which times are the end or clearly before it; a grid point near the end moves to the end."""
         found: np.ndarray = (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
         return found
 
@@ -146,7 +146,7 @@ ROWS = 1000  # intervals between rows of an adaptive run without ``sample``, als
 
 
 class IntegrationSettings(RunSettings):
-    """The settings of one integration, made by `complete_settings`; parts of runs have their own times."""
+    """The settings of one integration, made by `complete_settings`; each part of a run has its own times."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -162,7 +162,7 @@ class IntegrationSettings(RunSettings):
 
     @property
     def fixed_step(self) -> float | None:
-        """The step size, if all steps have it; else None."""
+        """The step size if all steps have the same; else `None`."""
         return None if self.integrator.adaptive else self.step
 
     @cached_property
@@ -236,7 +236,9 @@ class IntegrationSettings(RunSettings):
 def complete_settings(
     settings: RunSettings, family: str = "", *, contacts: bool = False
 ) -> IntegrationSettings:
-    """Return settings with a method, which must belong to the ``family``, and with plain numbers."""
+    """Return settings in which all values are numbers and the method is chosen; a given method must belong to
+    the ``family``.
+    """
     if type(settings.method) is str and settings.method in FORMER_METHODS:
         settings = replace(settings, method=replace_former_method(settings.method))
     values = (*_in_order(settings), family, contacts)
@@ -333,7 +335,7 @@ class Stepping:
 
 
 class Outlook(NamedTuple):
-    """Data of a run about singular configurations, with the names of solver/record.py."""
+    """What a run has found about singular configurations; solver/record.py explains the fields."""
 
     look: float = -inf
     share: float = 1.0
@@ -345,14 +347,14 @@ class Outlook(NamedTuple):
 
 @dataclass(frozen=True)
 class RunChanges:
-    """The configurations that a run may enter without leaving its loop; tables are in solver/llvm/layout.py.
+    """The configurations that a run may enter inside its loop; solver/llvm/layout.py defines the tables.
 
     ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
     first one. ``complete`` tables have the sections of changes, which are not compiled for runs that never
-    change. ``normalises``: some configuration corrects its state after each step. ``tolerances``: tolerances
-    of the states by configuration, if each state has its own. ``sparse``: numbers of unknowns, entries and
-    factors of the largest sparse equations of implicit steps. ``owners`` keeps the memory at the addresses
-    alive.
+    change. ``normalises`` states whether some configuration corrects its state after each step.
+    ``tolerances`` are those of the states by configuration, if each state has its own. ``sparse`` has the
+    numbers of unknowns, entries and factors of the largest sparse equations of implicit steps. ``owners``
+    keeps the memory at the addresses alive.
     """
 
     shape: ChangeShape
@@ -376,9 +378,9 @@ class RunChanges:
 
 
 class Lack(NamedTuple):
-    """The table entry that a run lacks for a change of configuration (solver/changes.py), and the situation:
-    the number of the present configuration and of the needed one, the locks after the simultaneous events and
-    during their impulse, the rows and dependent speeds of a choice, the events, and the motion.
+    """The table entry that a run lacks for a change of configuration (solver/changes.py), and the state of
+    the run: the numbers of the present and of the needed configuration, the locks after the simultaneous
+    events and during their impulse, the rows and dependent speeds of a choice, the events, and the motion.
     """
 
     what: int
@@ -403,10 +405,10 @@ class Integration:
     time without failure. `failed_state` is the index of the state that was not finite ("diverged") or had the
     largest error ("step too small"), `failed_event` the number of the event that came faster and faster
     ("events accumulate"). `events` lists (time, number) in order, `changes` (time, number) of the
-    configurations that were entered, `passages` times of singular configurations and lengths of the steps
-    across. `refused_event` is an event that cannot happen there, or the event of lost rank if no step led
-    across. `failure` says why a change of configuration failed. `calm`: speeds are known not to jump in the
-    rows.
+    configurations that were entered, `passages` (time, length) of the steps across singular configurations.
+    `refused_event` is an event that cannot happen at the end, or the event of lost rank if no step led across
+    a singular configuration. `failure` is the reason why a change of configuration failed. `calm` states that
+    speeds certainly do not jump in the rows.
     """
 
     time: np.ndarray

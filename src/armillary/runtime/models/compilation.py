@@ -2,8 +2,8 @@
 
 Models in redundant coordinates start from values of joints and have their own integration methods.
 
-Converted models have momenta, or speeds that the program chose, as states. Their runs start from coordinates
-and speeds, as with every formalism; the states are computed from these.
+Converted models have momenta, or speeds that the derivation chose, as states. Their runs start from
+coordinates and speeds, as with every formalism; the states are computed from these.
 
 Sensitive models have derivatives of their motion. Their state is [coordinates, speeds, states, S₁, S₂, …],
 with S = ∂[coordinates, speeds, states]/∂p times the size of p for every parameter or initial value p;
@@ -141,13 +141,14 @@ class CompiledRedundantModel(CompiledModel):
     ) -> np.ndarray:
         """Return [coordinates, speeds, states] from values of joints: some by name, or all in order.
 
-        Values without a name are as described. Loops are closed, and speeds corrected to satisfy constraints.
+        Values that are left out are those of the description. Loops are closed, and speeds are corrected to
+        satisfy the constraints.
         """
         start = RedundantStart(self, parameters, t, initial_memory(self.equations))
         return start.state(initial)[: self.layout.first_acceleration]
 
     def check_start(self, initial: DataMapping) -> None:
-        """Raise an error for names without initial value; only a run checks that values are consistent."""
+        """Raise an error for names that have no initial value; only a run checks that values agree."""
         known = self.equations.start_names
         checked_names(initial, known, "there is no coordinate, speed or state", ParameterError)
 
@@ -334,7 +335,7 @@ class CompiledSensitiveModel(CompiledModel):
 
     @property
     def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Derivatives at every start, ones and zeros; None if they must be computed for each start."""
+        """The derivatives at every start, ones and zeros; `None` if each start must compute its own."""
         starts, moved = self._starts, self.equations.directions
         four = [start + k for start in self.equations.program.quaternions for k in range(4)]
         if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
@@ -360,12 +361,12 @@ class CompiledSensitiveModel(CompiledModel):
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
 
     def refusal(self, inside: Mapping[str, float]) -> str:
-        """Return the message if rates jump with given parameters, else ""."""
+        """Return an error message if rates jump with these parameters; "" if they do not."""
         return self._jumps(inside) if self._jumps is not None else ""
 
     @property
     def may_refuse(self) -> bool:
-        """Whether there is a switch that may jump."""
+        """Whether the rates have a switch at which they may jump."""
         return self._jumps is not None
 
     @cached_property
@@ -396,8 +397,8 @@ class CompiledSensitiveModel(CompiledModel):
         return np.concatenate([memory, rows.ravel()])
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
-        """Return the tolerances of all states, from tolerances of coordinates, speeds and states, which their
-        derivatives share.
+        """Return the tolerances of all states; derivatives get the tolerances of their coordinates, speeds
+        and states.
         """
         count = len(self.base.equations.program.state)
         return np.tile(atol, 1 + len(self.directions)).tolist() if np.shape(atol) == (count,) else atol
@@ -414,7 +415,9 @@ class CompiledSensitiveModel(CompiledModel):
         return place._replace(memory=self._extend_memory(place.memory, found.memory), along=along)
 
     def _name_initial_values(self, initial: Initial) -> Initial:
-        """Return initial values with all differentiation variables; omitted ones are as described."""
+        """Return initial values with all variables of differentiation; omitted values are those of the
+        description.
+        """
         directions = self.equations.directions
         varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]
         if initial is not None and not isinstance(initial, Mapping):

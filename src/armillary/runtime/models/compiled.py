@@ -92,7 +92,8 @@ class CompiledModel(ConfiguredProgram):
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """Return [q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own;
+        """Return [q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own.
+
         ``memory`` has inputs and memories by name, as for ``simulate``, or all of them as numbers in the
         model's own units. A contact without a status in ``memory`` gets the status that follows from the
         state.
@@ -161,8 +162,9 @@ class CompiledModel(ConfiguredProgram):
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """Return a state from values by name (the rest as described), or from all values in order. Euler
-        parameters are made unit, loops are closed, and speeds made to agree with the constraints.
+        """Return a state from values by name (other values are those of the description), or from all values
+        in order. Euler parameters are normalised, loops are closed, and speeds corrected to satisfy the
+        constraints.
         """
         instance = Instance(self, self.parameter_table.check_given(parameters))
         return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
@@ -245,8 +247,8 @@ class CompiledModel(ConfiguredProgram):
     def _again(
         self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
-        """Repeat an earlier run with these settings and parameters, from new initial values; None if no such
-        run is kept.
+        """Repeat an earlier run with these settings and parameters, from new initial values; return `None` if
+        no such run is kept.
         """
         known = self._kept  # other threads may replace it
         if known is None or (repeated := known.repeated.get(id(given))) is None:
@@ -254,8 +256,8 @@ class CompiledModel(ConfiguredProgram):
         return repeated.run(initial, progress) if self._with_parameters(parameters) is known else None
 
     def _with_parameters(self, parameters: DataMapping | None) -> KnownParameters:
-        """Check the parameters of a run; return the data that depend on them, which are kept for the next
-        run.
+        """Check the parameters of a run; return the data that depend on them, and keep these data for the
+        next run.
         """
         known = self._kept  # other threads may replace it
         if known is not None and known.same(parameters):

@@ -1,9 +1,8 @@
 """The machine code of a program: functions by name, functions for runs, and constants for parameter values.
 
-Also further functions of a model as machine code: any expressions of its time, state, memory and parameters.
-
 Analyses need more than rates and outputs of runs: Jacobians, mass matrices, efforts, gaps of loops. They
-state these as expressions, which this module compiles and evaluates at one point or at many.
+state these as expressions of time, state, memory and parameters, which `ModelFunctions` compiles and
+evaluates at one point or at many.
 """
 
 from __future__ import annotations
@@ -147,9 +146,9 @@ class CompiledProgram:
 
     @cached_property
     def weakening(self) -> list[tuple[int, float]]:
-        """Indices of the events of poor dependent speeds and of lost rank, each with a limit of its function.
+        """The indices of the events of poor dependent speeds and of lost rank, each with a limit.
 
-        While the function is above its limit, the event is not near.
+        While the function of such an event is above its limit, the event is not near.
         """
         near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
         numbers = self.watched_index
@@ -176,7 +175,7 @@ class CompiledProgram:
 
     @property
     def own_states(self) -> int:
-        """The number of states of the motion; if its derivatives are integrated too, they come after."""
+        """The number of states of the motion; derivatives of the motion are further states after them."""
         return len(self.equations.program.state)
 
     @cached_property
@@ -219,8 +218,8 @@ class CompiledProgram:
 _WHOLE, _ADDRESSES = ctypes.c_int64, ctypes.c_void_p
 _PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_ADDRESSES] * 4)
 _ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_ADDRESSES] * 5)
-_THREAD = 2_000_000  # least operations per thread: half a millisecond; its start takes 0.1 ms
-_LONGEST = 4000  # most inputs and results of a function that is compiled for vectors: they lie on the stack
+_THREAD = 2_000_000  # least operations per thread: half a millisecond; the start of a thread takes 0.1 ms
+_LONGEST = 4000  # most inputs and results, on the stack, of a function that is compiled for vectors
 _CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_ADDRESSES] * 2)
 _WHOLE_FUNCTION = """
 define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
@@ -259,7 +258,7 @@ class ModelFunctions:
     ``continued`` has, for some functions, code that appends further results. ``placed`` are further functions
     that put results of another function into matrices.
     ``many`` compiles only for evaluation at many points: ``rows`` then computes as many points together as
-    fit into a vector, and no function has an ``address``. Two points in a vector take 0.6 of the time (N1).
+    fit into a vector. Two points in a vector take 0.6 of the time of two points one by one (N1).
     """
 
     def __init__(
@@ -400,9 +399,8 @@ class ModelFunctions:
     ) -> np.ndarray:
         """Return the results of a function at many points, a row each, by one compiled loop.
 
-        Several threads share the work if it takes long.
-
         Time, state, memory, inputs and parameters are common to all rows, or have a leading axis of rows.
+        Several threads share the work if it takes long.
         """
         numbers = self.constants(parameters) if constants is None else constants
         if memory is None:
@@ -414,7 +412,7 @@ class ModelFunctions:
                   if a.ndim == ndim}  # fmt: skip
         if len(counts) > 1:
             raise ArmillaryError(
-                f"arrays of {sorted(counts)} rows were given together; give equally many of each"
+                f"arrays of {sorted(counts)} rows were given together; give arrays of equally many rows"
             )
         n = counts.pop() if counts else 1
         if given.size:
@@ -463,10 +461,9 @@ class ModelFunctions:
     ) -> np.ndarray:
         """Return the matrices of a function that is linear in its inputs, one per point.
 
-        A matrix has a column per input. The last inputs are results of the function ``shared``, which is
-        computed once for all columns of a point.
-
-        Time, state, memory and constants are common to all points, or have a leading axis.
+        A matrix has a column per input. With ``shared`` the last inputs are the results of that function,
+        which is computed once for all columns of a point. Time, state, memory and constants are common to all
+        points, or have a leading axis.
         """
         n = self._inputs - (self._lengths[shared] if shared else 0)
         given = np.eye(n, self._inputs)

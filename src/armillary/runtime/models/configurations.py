@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 
 Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed
-# tolerance of the limit of a poor choice: a step that shall end at the limit may end just before it
+# factor on the limit of a poor choice: a step that should end at the limit may end just before it
 NEARLY = 1.001
 
 
 class Configurations:
-    """The programs of one system by configuration, with the parameters of a run; the first is the user's."""
+    """The programs of one system by configuration, with the parameters of a run; the first is the user's
+    program.
+    """
 
     def __init__(
         self,
@@ -40,8 +42,7 @@ class Configurations:
         self._models = models
         self._instances: dict[Configuration, Instance] = {first: instance}
         self._rating_constants: dict[frozenset[str], np.ndarray] = {}
-        # The tables of run_changes.py, which imports this file, with the value of `so_far` when they were
-        # made.
+        # The tables of run_changes.py (which imports this file), with the value of `so_far` at their making.
         self.changes: tuple[tuple[int, int, bool], Any] | None = None
 
     def __getitem__(self, configuration: Configuration) -> Instance:
@@ -60,7 +61,7 @@ class Configurations:
         self[configuration]
 
     def rating_constants(self, locked: frozenset[str]) -> np.ndarray:
-        """Return the constants of the ratings of choices with given locks; this object keeps them."""
+        """Return the constants of the ratings of choices with given locks; compute them at the first call."""
         if locked not in self._rating_constants:
             rated, inside = self._models[self.first].choices(locked), self[self.first].changes.inside()
             assert rated is not None
@@ -69,7 +70,7 @@ class Configurations:
 
     @property
     def parameters_key(self) -> bytes | None:
-        """A key that is equal for equal parameters; None if there is none."""
+        """A key that is equal for equal parameters; `None` if the parameters were not converted."""
         return None if self._inside is None else self._inside.tobytes()
 
     @property
@@ -91,7 +92,9 @@ class Configurations:
 
     @property
     def so_far(self) -> tuple[int, int, bool]:
-        """Numbers of compiled configurations and of rated sets of locks; whether a run has made a change."""
+        """The numbers of compiled configurations and of rated sets of locks, and whether a run has changed
+        its configuration.
+        """
         model = self._models[self.first]
         return len(self._models), len(model.rated_choices), model.changed
 
@@ -100,7 +103,7 @@ class Configurations:
     ) -> float | Sequence[float]:
         """Return the tolerances of a configuration's states, from the first configuration's by name.
 
-        A speed that is no state of the first configuration gets the least tolerance of that one's speeds.
+        A speed that is no state of the first configuration gets the least tolerance of its speeds.
         """
         if type(atol) is float or configuration == self.first or not np.ndim(atol):
             return atol
@@ -130,7 +133,7 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bool:
     """Return whether an event changes the configuration.
 
-    It does if it locks, unlocks, sets a locked speed, or sets a value after which loops are closed again.
+    Such an event locks, unlocks, sets a locked speed, or sets a value after which loops are closed again.
     """
     if event.lock or event.unlock:
         return True
@@ -140,10 +143,10 @@ def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bo
 
 
 def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[str] = ()) -> bool:
-    """Return whether the loop can adjust speeds after an event, which has no locks.
+    """Return whether the integration loop can adjust speeds after an event, which must have no locks.
 
-    All values for which loops are closed again must be dependent speeds or in ``places``, and a motion must
-    determine all speeds that the event sets.
+    All values for which kinematic loops are closed again must be dependent speeds or in ``places``, and a
+    motion must determine all speeds that the event sets.
     """
     reclosing = set(reclosing_names(event, equations))
     if event.lock or event.unlock or not reclosing or not reclosing <= {*equations.dependents, *places}:

@@ -44,7 +44,7 @@ class ConfiguredProgram(CompiledProgram):
     """The machine code of a system in one configuration, and further data of its runs."""
 
     changes_inside = True  # whether a run changes its configuration in the compiled loop
-    picture: MotionPicture | None = None  # draws its motions from the equations, without machine code
+    picture: MotionPicture | None = None  # draws motions from the equations, without machine code
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class ConfiguredProgram(CompiledProgram):
         return ChangeCode(with_changes(self.base.equations).program)
 
     def choices(self, locked: frozenset[str]) -> RatedChoices | None:
-        """Return the choices of dependent speeds with given locks; None if there is only one.
+        """Return the choices of dependent speeds with given locks; `None` if there is only one.
 
-        The model that was derived first makes them and compiles their ratings at the first use.
+        The model without derivatives lists the choices and compiles their ratings at the first use.
         """
         if self.base is not self:
             return self.base.choices(locked)
@@ -120,7 +120,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @property
     def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Further states and memory at the start of every run; `None` if they are not always the same."""
+        """The further states and memory at the start of every run; `None` if they differ between starts."""
         return np.empty(0), np.empty(0)
 
     def in_configuration(self, configuration: Configuration) -> ConfiguredProgram:
@@ -134,7 +134,7 @@ class ConfiguredProgram(CompiledProgram):
     def compile_configurations(self) -> int:
         """Derive and compile all configurations of ``eom.configurations``; return their number.
 
-        Otherwise runs do so when they first meet one.
+        Without this call a run does so when it first meets a configuration.
         """
         table = configurations_of(self.base.equations)
         for entry in table:
@@ -162,13 +162,13 @@ class ConfiguredProgram(CompiledProgram):
 
     @cached_property
     def three_angles(self) -> tuple[ThreeAngles, ...]:
-        """Joints with three angles: no run can start with their axes in a plane."""
+        """The joints with three angles; their three axes may be in one plane, where a motion has no mass."""
         of = self.equations
         return joints_of_three_angles(of.system, of.coordinates) if of.joints_move_bodies else ()
 
     @cached_property
     def starts_plainly(self) -> bool:
-        """Whether a start needs only coordinates, speeds and loops."""
+        """Whether a start needs only coordinates, speeds and closed loops."""
         system = self.equations.system
         started = any(memory.start is not None for memory in system.memories.values())
         return not (system.centres or system.contacts or started)

@@ -1,8 +1,9 @@
 """A run with derivatives of its motion, leg by leg.
 
-Its loop ends where other dependent speeds are required; the state there, with its derivatives, is the start
-of a leg in another program. The solver of the program without derivatives chooses the speeds. Derivatives
-cannot pass configurations where constraints lose rank; a run of the motion alone finds their times.
+The loop of a leg ends where other dependent speeds are required. The state there, with its derivatives, is
+the start of the next leg, in another program. The solver of the program without derivatives chooses the
+speeds. Derivatives cannot pass singular configurations, where constraints lose rank; a run of the motion
+alone finds the times of these.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ class DerivativeLegs(ConfigurationRun):
         return self._finish_leg(self._integrate_leg(instance, end, step, max_step), end)
 
     def _finish_leg(self, result: Integration, end: float) -> bool:
-        """Record a leg's rows; choose the next configuration or repeat the leg; return if one follows."""
+        """Record a leg's rows, and choose the next configuration or repeat the leg; return whether another
+        leg follows.
+        """
         origin, instance = self.place, self.legs.instance
         if result.status == "finished" and end == self.t_end and self._finish_run(instance, result):
             return False
@@ -126,7 +129,8 @@ class DerivativeLegs(ConfigurationRun):
             self.near = result.near or 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
             before = result.time < result.t_stop - self.near
             result = replace(result, time=result.time[before], samples=result.samples[before])
-            # Grid points may be off equally; a leg that starts before the zero would repeat the event.
+            # A grid point may have the same rounding error. A leg must not start before the zero, since it
+            # would repeat the event.
             grid_point = min(self._on_grid(result.t_stop), self.t_end)
             at = grid_point if 0.0 < grid_point - result.t_stop <= self.near else result.t_stop
         reached = instance.place(at, result.final_state, result.final_memory)
@@ -172,7 +176,7 @@ class DerivativeLegs(ConfigurationRun):
         return min(ends)
 
     def _on_grid(self, t: float) -> float:
-        """Return the first end of a fixed step that is not before t, or t itself if steps have any size."""
+        """Return the first end of a fixed step at or after t; return t if the step size varies."""
         if not self.grid or not np.isfinite(t):
             return t
         return self.t0 + self.grid * float(np.ceil((t - self.t0) / self.grid * (1 - 1e-12)))

@@ -5,17 +5,19 @@ with plausible numbers, or get stuck in steps of 1e-10 s. The error names the jo
 
 Before a run (`refuse_locked`, `watch_start`): joints with three angles have a known singular configuration. A
 start there may be possible, since constraints, or an angle that is prescribed or locked, may exclude the
-motion without mass; the mass matrix decides, but takes long to evaluate. So it is evaluated only there, and
-in any system if the first steps of an adaptive method do not advance.
+motion without mass. The mass matrix decides, but takes long to evaluate. So it is evaluated only in such a
+configuration, or in any system if the first steps of an adaptive method do not advance.
 
-After a run (`weakness`): only if it failed or its speeds jumped; the integration loop takes no part. The mass
-matrix is evaluated along straight lines from the last rows before the jump. The pivots of a slender body are
-weak everywhere without harm, so a pivot counts as singular only if its share (its ratio to the inertias in
-it) falls far below its share at the start of the run. A finished run is cut only if the singularity explains
-the jump: if speeds jumped within a single fixed step, which was too long to resolve it; or if the kinetic
-energy jumped, too. (True speeds may also be large next to a singular configuration, but then the energy stays
-smooth.) All these measures are ratios without units. In most systems the links' own inertias keep all pivots
-from falling so far in any configuration (`Instance.masses_suffice`); then there is no search.
+After a run (`weakness`): the search is made only if the run failed or its speeds jumped, and outside the
+integration loop. The mass matrix is evaluated along straight lines from the last rows before the jump. The
+pivots of a slender body are small everywhere without harm, so a pivot counts as singular only if its share
+(its ratio to the inertias in it) falls far below its share at the start of the run. A finished run is cut
+only if the singularity explains the jump: if speeds jumped within a single fixed step, which was too long to
+resolve it; or if the kinetic energy jumped too. (True speeds may also be large next to a singular
+configuration, but then the energy stays smooth.) All measures are dimensionless ratios.
+
+In most systems the links' own inertias keep all pivots from falling so far in any configuration
+(`Instance.masses_suffice`); then there is no search.
 
 With constraints, pivots are taken from the tree without them: M is singular on the admissible speeds only if
 M itself is singular, and the constraints must allow the motion without mass.
@@ -56,7 +58,7 @@ _JUMPS = 5  # first jumps of speeds in a run that are checked
 _BURST = 100.0  # ratio of kinetic energy to earlier rows that shows a step across a singular mass matrix
 _SMALL = 1e-3  # share of the run's median speed; smaller speeds may grow fast at the start of a motion
 _HELD = 1e-2  # constraints that resist a motion of size one by at least this exclude it
-# rows counted for each run beside its own; sum over all runs beyond which masses_suffice is computed
+# rows that each run counts besides its own, and the count of all runs above which masses_suffice is computed
 _EACH, _PATIENCE = 300, 100_000
 _ROWS = 20  # rows before a jump from which paths start; rows before and after it whose energy is compared
 SINGULAR_THERE = "the mass matrix becomes singular there"
@@ -67,12 +69,13 @@ REMEDY = (
 
 
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
-    """Return the number of sound rows and the message; "" if some mass moves in every motion."""
+    """Return the number of sound rows and an error message; "" if every motion moves some mass."""
     whole, failed = len(result.time), result.status in ("diverged", "step too small")
     if (result.calm and not failed) or not whole or _is_excluded(instance, whole):
         return whole, ""
     sizes = _speeds(instance, result)
-    # If bodies have coordinates, joint angles may jump at a gimbal lock while bodies move smoothly.
+    # If the bodies have coordinates of their own, joint angles may jump at a gimbal lock although the bodies
+    # move smoothly.
     by_joints = instance.equations.joints_move_bodies
     stepwise = by_joints and not adaptive and result.steps < whole + len(result.events)  # a row for each step
     ends = _jumps(sizes) + ([whole] if failed else [])  # an earlier jump may be due to a lock or impact
@@ -297,7 +300,7 @@ def raise_for(result: Integration, run: Given, instance: Instance, adaptive: boo
 
 
 def stuck_contacts(result: Integration, instance: Instance) -> str:
-    """Return why no forces or impulses of contacts without compliance were admissible; "" if some were."""
+    """Return why no forces or impulses of rigid contacts were admissible; "" if there were some."""
     system = instance.equations.system
     if not system.contacts:
         return ""
@@ -367,7 +370,7 @@ def _unbounded_parameters(instance: Instance, run: Given) -> str:
 def _culprit(result: Integration, instance: Instance) -> str:
     """Return the name of the event that accumulates, or of the state in which a run failed.
 
-    This is the first state whose own rate is not finite, since such a rate spoils others.
+    The state is the first one whose rate is not finite, since such a rate makes other states infinite too.
     """
     if result.failed_event is not None:
         return instance.equations.targets.watched[result.failed_event].name
@@ -389,9 +392,7 @@ def _complaints(instance: Instance) -> list[str]:
 
 
 def refuse_locked(instance: Instance, start: Place) -> None:
-    """Raise an error if a run would start with a joint's three axes in one plane, so that a motion has no
-    mass.
-    """
+    """Raise an error if a joint's three axes are in one plane at the start and a motion moves no mass."""
     for joint in instance.model.three_angles:
         if joint.is_locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
             raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")

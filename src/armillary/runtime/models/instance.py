@@ -1,7 +1,7 @@
 """A program with one set of parameter values, evaluated at single states.
 
 Assembly, changes of configuration and checks of singular configurations call compiled functions here, outside
-the loop. The sections of a change of configuration are here, too; see program/configurations.py.
+the integration loop. The sections of a change of configuration are here too; see program/configurations.py.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class RatedChoices:
 
 
 def rated_choices(equations: DerivedEquations, locked: frozenset[str]) -> RatedChoices | None:
-    """Return the listed choices of dependent speeds for a set of locks; None if there is only one."""
+    """Return the listed choices of dependent speeds for a set of locks; `None` if there is only one."""
     table = configurations_of(equations)
     ratings = table.ratings(locked)
     if not ratings:
@@ -197,8 +197,8 @@ class Instance:
     def masses_suffice(self) -> bool:
         """Whether no pivot of the mass matrix can be weak on any run with these parameters.
 
-        The longer a sliding link, the larger the inertias that the pivots before it are divided by. If there
-        is one, this holds for up to ten times its initial length.
+        Pivots are divided by inertias, which grow as a link slides outwards. With a sliding link the result
+        holds up to ten times its initial distance.
         """
         masses, _ = self.model.masses
         start = {s.data.name: value for s, value in self.equations.system.initial.items()}
@@ -215,9 +215,8 @@ class Instance:
         )
 
     def check(self, place: Place, reached: bool = False) -> None:
-        """Raise an error if a place violates constraints, or independent speeds do not determine the others.
-
-        Speeds of a place that this program has ``reached`` are not checked.
+        """Raise an error if a place violates constraints, or if the independent speeds do not determine the
+        others. Speeds of a place that this program has ``reached`` are not checked.
         """
         if not self.equations.reduction.rows:
             return
@@ -371,10 +370,10 @@ class Instance:
         return self.model.loops.close_loops(self, place, named, at_event)
 
     def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
-        """Return whether the other speeds determine this program's dependent speeds well at a place.
+        """Return whether the independent speeds determine this program's dependent speeds well at a place.
 
-        They do not if the choice is poor there, or the constraints are about to lose rank. ``state`` is the
-        state at the place.
+        They do not if the choice of dependent speeds is poor there, or if the constraints are about to lose
+        rank. ``state`` is the state at the place.
         """
         if not self.model.weakening:
             return True
@@ -384,6 +383,6 @@ class Instance:
         return all([watched[k] > least for k, least in self.model.weakening])
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
-        """Return the squared strength of the weakest constraint at a state, usually 1; 0: rank is lost."""
+        """Return the squared strength of the weakest constraint at a state: usually 1, and 0 at lost rank."""
         found = self.events(t, state, memory)[self.model.watched_index[CONSTRAINT_RANK]]
         return max(float(found) + LOST_RANK, 0.0)

@@ -3,8 +3,8 @@
 The loop itself changes configurations; entries that its tables lack are added to them (run_changes.py). All
 configurations have the same outputs, so only the notes of a run show the changes.
 
-Also the legs of a run as one result, runs of one leg, and errors for runs that end at a loss of rank (see
-solver/passages.py).
+This file also joins the legs of a run to one result, makes runs of one leg, and raises errors for runs that
+end at a loss of rank (see solver/passages.py).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, 
 
 
 def judged_leg(instance: Instance, result: Integration) -> RunLegs:
-    """Check the end of a run in a single program; return it as legs."""
+    """Check the end of a run in a single program; return the run as legs."""
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
     legs = RunLegs(instance, [result], events)
@@ -143,7 +143,7 @@ TOO_NEAR = 2e-2  # motion in sizes: a leg cannot pass a singularity that is near
 
 
 def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
-    """Raise an error for a singularity that no step leads across; ``begin``: the start of the leg."""
+    """Raise an error for a singularity that no step leads across; ``begin`` is the start of the leg."""
     cause = _interruption(instance, t, begin)
     if not cause and instance.equations.system.prescriptions:
         cause = "a loop cannot follow a prescribed motion any further: check how far its points can move"
@@ -160,10 +160,10 @@ def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
 
 
 def _interruption(instance: Instance, t: float, begin: Place) -> str:
-    """Return why a step across was too short for its accuracy, or "".
+    """Return why a step across a singularity was too short for an accurate result; "" if it was not.
 
-    Input data jump or bend near the singularity, or the leg begins near it. Rounding grows with the third
-    power of the distance.
+    Either input data jump or bend near the singularity, or the leg begins near it. Rounding errors grow with
+    the third power of the inverse distance.
     """
     rates, _ = instance.sized_rates(begin)
     usual = STRIDE / max(float(np.max(np.abs(rates), initial=0.0)), 1e-300)  # seconds
@@ -216,7 +216,7 @@ def refuse_derivatives(instance: Instance, t: float) -> NoReturn:
 
 
 def horizon(instance: Instance, place: Place, distance: float) -> float:
-    """Return the seconds in which the fastest coordinate moves by a distance, in terms of its size."""
+    """Return the seconds in which the fastest coordinate moves by a distance in units of its size."""
     fast, quickens = (float(np.max(np.abs(part), initial=1e-300)) for part in instance.sized_rates(place))
     found: float = min(distance / fast, (2 * distance / quickens) ** 0.5)
     return found
@@ -234,7 +234,7 @@ class Stretch:
 class ConfigurationRun:
     """A run from a place, in the first configuration or one with a better choice of dependent speeds.
 
-    The caller gives the ``state`` at the start if it is known to suit the first configuration.
+    The caller gives the ``state`` at the start if the start certainly suits the first configuration.
     """
 
     stretch: Stretch | None = None
@@ -258,7 +258,7 @@ class ConfigurationRun:
         self.suits = suits or (place.holds and self.legs.instance.determines_speeds(place, state))
 
     def run(self, result: Integration | None = None) -> RunLegs:
-        """Make the run and return its legs; ``result``: the result of the loop, if it has run already."""
+        """Make the run and return its legs; ``result`` is the result of the loop, if it has run already."""
         try:
             while not self._finish(self._integrate() if result is None else result):
                 result = None
@@ -299,7 +299,7 @@ class ConfigurationRun:
         self.configurations[configuration].check(self.place)
 
     def _finish(self, result: Integration) -> bool:
-        """Record the rows of the run; return False if it has to be made again."""
+        """Record the rows of the run; return False if the run must be repeated."""
         end = self.configurations.known[result.changes[-1][1]] if result.changes else self.configuration
         instance = self.legs.instance = self.configurations[end]
         if result.refused_event is not None:
@@ -354,9 +354,8 @@ class ConfigurationRun:
             raise
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
-        """Set short steps around a singularity that was jumped over: a dependent speed's factor changed sign.
-
-        If short steps jump over it again, no step leads across: raise an error.
+        """Set short steps around a singularity over which a step jumped: a dependent speed's factor changed
+        sign. Raise an error if short steps have jumped over it, since no step leads across.
         """
         if self.stretch is not None and self.stretch.begin <= result.t_stop <= self.stretch.end:
             sound = result.time < self.stretch.begin

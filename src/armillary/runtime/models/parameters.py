@@ -46,7 +46,7 @@ class ParameterTable:
         absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
             others = [name for name in self.names if name not in missing]
-            # A dotted name belongs to a body's own mass or inertia; it is not a misspelt word of a text.
+            # A dotted name is a body's mass or inertia, and not a misspelt word of a text.
             meant = {name: "" if "." in name else nearest(name, others) for name in missing}
             lines = [f"\n  {name}: {self.place(name)}{meant[name]}" for name in missing]
             raise ParameterError(
@@ -80,7 +80,7 @@ class ParameterTable:
         }
 
     def columns(self, given: DataMapping | None) -> tuple[DataTable, dict[str, np.ndarray]]:
-        """Return given single values, and arrays in stated units, of numbers or texts with units."""
+        """Return the given single values, and the arrays (of numbers or texts) in stated units."""
         named = table(given, "parameters=", ParameterError)
         arrays = {}
         for name, value in named.items():
@@ -134,13 +134,15 @@ class ParameterTable:
         lengths = {len(column) for column in many.values()}
         if len(lengths) > 1:
             raise ParameterError(
-                f"parameters have {sorted(lengths)} values; give equally many for each, or one"
+                f"parameters have {sorted(lengths)} values; give equally many of each, or one"
             )
         return found | {name: column * self.factors[self._number[name]] for name, column in many.items()}
 
 
 def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """Return a finite number, or a quantity of the known dimension converted to the units of the system."""
+    """Return the finite number of a value; convert a quantity, which must have the dimension, if known, to
+    the units of the system.
+    """
     if is_quantity(value):
         size, own = magnitude_in_si(value)
         if dimension is not None and own is not dimension:
@@ -159,7 +161,7 @@ def model_number(
 ) -> float:
     """Return a value in the model's own units.
 
-    It is a number or text in stated ``units``, which ``factor`` converts, or a quantity.
+    The value is a quantity, or a number or text in stated ``units``, which ``factor`` converts.
     """
     if isinstance(value, str):
         return text_number(value, where, units, system, dimension) * factor
@@ -211,7 +213,7 @@ def _first_use(system: Description, name: str) -> str:
 def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Expr]]]:
     """Yield quantities of bodies and contacts that cannot be negative, by name.
 
-    They are mass and moments of inertia, coefficients of restitution and friction, and radii of contacts.
+    These are mass and moments of inertia, coefficients of restitution and friction, and radii of contacts.
     """
     for body in system.bodies.values():
         moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
@@ -230,10 +232,8 @@ def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Ex
 
 
 def check_physical(system: Description, table: ParameterTable, values: Mapping[str, float]) -> None:
-    """Raise an error for physically impossible parameters.
-
-    They make a mass or moment of inertia negative, give a contact impossible coefficients, or leave a joint
-    without any mass to move.
+    """Raise an error for parameters that are physically impossible: a negative mass or moment of inertia,
+    impossible coefficients of a contact, or a joint that moves no mass.
     """
     inside = dict(zip(table.names, table.inside(values), strict=True))
     for where, quantities in physical_quantities(system):

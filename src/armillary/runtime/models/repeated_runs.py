@@ -2,8 +2,8 @@
 
 Such a run has four steps without decisions: write initial values into a prepared workspace, close kinematic
 loops, call the compiled integration loop, make the record. All other runs take the general path: compiled.py
-for values that are not plain numbers, legs.py for runs that start better with other dependent speeds or end
-early. Both paths give the same results to the last bit.
+if values are not plain numbers, legs.py if a run starts better with other dependent speeds or ends early.
+Both paths give the same results to the last bit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _InitialNames(NamedTuple):
     places: np.ndarray
     factors: np.ndarray
     named: frozenset[str]
-    agreeing: bool  # whether closing must also correct the speeds, or note changes of them
+    agreeing: bool  # whether closing loops must also correct the speeds, or note changes of speeds
 
 
 class RepeatedRuns:
@@ -105,7 +105,7 @@ class RepeatedRuns:
         self._free: list[_Track] = []
 
     def _names(self, names: tuple[str, ...]) -> _InitialNames:
-        """Return the indices of initial values from their names."""
+        """Return the record of given initial values for their names."""
         found = [self._places[name] for name in names]
         places = [place for place, _ in found]
         first, factors = places[0] if places else 0, [factor for _, factor in found]
@@ -226,8 +226,8 @@ class RepeatedRuns:
     ) -> RunLegs:
         """Finish or make a run by the general path.
 
-        The run has met events, failed or ended early; or, without ``result``, the first choice of dependent
-        speeds does not suit its start.
+        With a ``result`` the run has met events, failed or ended early. Without it the first choice of
+        dependent speeds does not suit the start.
         """
         settings, configurations = self._settings, self._known.configurations
         if self._changes is None:

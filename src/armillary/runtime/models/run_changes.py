@@ -1,8 +1,8 @@
 """The configurations that a run may enter without leaving its compiled loop, as the tables of that loop.
 
 The tables have the configurations that runs of this model have met so far. The first run that needs another
-configuration waits while it is derived and compiled, and continues with tables that have it, as later runs
-do.
+configuration waits while it is derived and compiled, and continues with tables that have it. Later runs begin
+with these tables.
 
 The compiled loop makes every change of configuration (solver/changes.py). If its tables lack an entry, it
 returns with the state before the change. This module derives, compiles and adds the missing entry, or closes
@@ -120,7 +120,7 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
 
 
 def single_changes(instance: Instance) -> RunChanges:
-    """Return the tables of a single configuration, with which a loop passes singular configurations."""
+    """Return the tables of a single configuration; with them a loop can pass singular configurations."""
     kept, alone = instance.model.change_figures, (1, 0, False)  # the key of a first run, without choices
     if alone not in kept:
         kept[alone] = _configuration_tables([instance.model], {})
@@ -183,9 +183,9 @@ def change_figures(
 ) -> ChangeFigures:
     """Return the tables of some configurations.
 
-    Configurations are ``listed`` if a run can meet no others. ``strikes`` are flags of configurations in
-    which impulses act; choices are made in ``groups``. Runs with a listed table pass singular configurations
-    if ``passing``.
+    ``listed`` states that a run can meet no other configurations. ``strikes`` are flags of the configurations
+    in which impulses act. Dependent speeds are chosen within ``groups``. Runs with a listed table pass
+    singular configurations if ``passing``.
     """
     first = every[0]
     system = first.system
@@ -202,7 +202,7 @@ def change_figures(
     shape = replace(shape, elements=max(shape.elements, elements), geometry=max(shape.geometry, geometry))
     if listed and not passing:
         shape = replace(shape, rows=0, elements=0, geometry=0)
-    elif first.reduction.rows:  # other configurations may lose rank, if locks of the first leave no motion
+    elif first.reduction.rows:  # even if locks leave the first no motion, other configurations may lose rank
         shape = replace(shape, passing=states)
     events = shape.own_events + 2 + len(first.reduction.rows)
     events = max(events, *(len(equations.targets.watched) for equations in every))
@@ -220,7 +220,7 @@ def change_figures(
     numbered = {equations.configuration: c for c, equations in enumerate(every)}
     for c, equations in enumerate(every):
         found = configuration_numbers(equations, lockable)
-        if not listed:  # this process closes loops again and makes other changes that the loop cannot
+        if not listed:  # this process closes loops again, and makes other changes that the loop cannot make
             found |= process_roles(equations)
         group = groups.get(equations.configuration.locked)
         found["group_size"] = [-1 if group is None else len(group)]
@@ -256,7 +256,8 @@ def configuration_numbers(
 ) -> dict[str, list[int]]:
     """Return the numbers of one configuration for a loop, by the names of `ChangeShape.figures`.
 
-    ``recloses``: the loop itself closes loops after events that set coordinates.
+    ``recloses`` states that the integration loop itself closes kinematic loops after events that set
+    coordinates.
     """
     watched = equations.targets.watched
     index = {event.name: k for k, event in reversed([*enumerate(watched)])}
@@ -295,10 +296,10 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
 
 
 def near_place(event: EventRecord, equations: DerivedEquations) -> int:
-    """Return the effect of an event near a place of lost rank (solver/passages.py).
+    """Return the effect of an event near a singular configuration (solver/passages.py).
 
-    An event that sets only memories on which no rate depends leaves the motion unchanged; others cannot
-    change it there.
+    An event that sets only memories on which no rate depends leaves the motion unchanged and may happen
+    there; an event that changes the motion may not.
     """
     if event.name == PIVOT_SIGN:
         return FLIPS
@@ -343,7 +344,7 @@ def speed_kinds(system: Description) -> list[int]:
 
 
 def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """Return locks, unlocks and settings of the user's events, and the set speeds that may not be states."""
+    """Return locks, unlocks and settings of the user's events, and the speeds of `speed_settings`."""
     events = list(system.events.values())
     moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
     sets: dict[str, Sequence[Iterable[Expr]]] = {
@@ -417,9 +418,10 @@ def process_roles(equations: DerivedEquations) -> dict[str, list[int]]:
 
 
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Return the names that an event sets and the loop cannot set.
+    """Return the names that an event sets and the integration loop cannot set.
 
-    They require that loops are closed again, or are locked speeds, not set to zero, that no event releases.
+    After setting them, kinematic loops must be closed again; or they are locked speeds that are set to
+    nonzero values and that no event releases.
     """
     if equations.system.constraints:
         return reclosing_names(event, equations)
@@ -550,7 +552,7 @@ class ConfigurationSupply:
                         f"'{event.name}' sets '{target}', which is not a state, to '{value}', which depends "
                         "on accelerations or reactions; let an earlier event store the value in a memory"
                     )
-        # A joint that is released with a speed moves already; others follow it.
+        # A joint that is released with a speed moves already, and other joints follow it.
         moving = {x.data.name for event in events for x in event.unlock} & named & locked
         opened = self._configurations[Configuration(locked - moving)] if moving else present
         return opened.close_loops(Place(lack.t, q, u, lack.memory, states), named, at_event=True)

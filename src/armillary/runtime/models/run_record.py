@@ -37,7 +37,7 @@ MANY_STEPS = 1_000_000  # explicit steps above which a run's info proposes anoth
 
 @dataclass(frozen=True)
 class KnownParameters:
-    """Data that depend on the parameters of a run: all values in stated units, by name, and programs."""
+    """Data that depend on the parameters of a run: all values by name, in stated units, and the programs."""
 
     given: Key | None  # the given parameters, if all are plain numbers
     key: Key
@@ -51,7 +51,7 @@ class KnownParameters:
     last: list[object] = field(default_factory=lambda: [None], compare=False, repr=False)
 
     def same(self, parameters: DataMapping | None) -> bool:
-        """Return whether parameters are known to equal these, including signs of zeros."""
+        """Return whether the given parameters certainly equal these, including signs of zeros."""
         given = {} if parameters is None else parameters
         if self.given is None or type(given) is not dict or not {*map(type, given.values())} <= _FLOAT:
             return False  # other types may not be comparable
@@ -103,7 +103,7 @@ def blank_run(model: ConfiguredProgram, values: Mapping[str, float]) -> Run:
 
 
 def run_info(blank: Run, how: DataMapping, tier: str) -> DataTable:
-    """Return the info of a run before it is made."""
+    """Return the part of a run's info that is known before the run."""
     return {**blank.info, **how, **({"tier": tier} if tier != "final" else {})}
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # larger changes of a named coordinate are noted in the run
 _TIME, _STATUS, _PATIENCE, _AGREEING = (FIELDS[k] for k in ("t", "status", "patience", "agreeing"))
-# evaluations of the geometry; _FEW take 1 to 2 ms, after which Ctrl-C takes effect
+# numbers of evaluations of the geometry: _FEW take 1 to 2 ms, after which Ctrl-C takes effect
 _FEW, _ALL = 1000, 1 << 60
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
@@ -63,7 +63,9 @@ class ConstraintSizes:
         self._layout = layout
 
     def _place_gradients(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return numbers, the indices of sizes that are constants of the program, and these constants."""
+        """Return the sizes (0 for constants of the program), the indices of those constants among the sizes,
+        and their indices among the constants.
+        """
         numbers = np.array([0.0 if s in self._place else float(s.data) for s in sizes])
         own = [i for i, s in enumerate(sizes) if s in self._place]
         return numbers, np.array(own, dtype=int), np.array([self._place[sizes[i]] for i in own], dtype=int)
@@ -82,7 +84,7 @@ class ConstraintSizes:
         return found
 
     def scales(self, constants: np.ndarray) -> np.ndarray:
-        """Return factors of all figures of the geometry, then sizes of speeds and of gaps."""
+        """Return the factors of all numbers of the geometry, then the sizes of speeds, rows and gaps."""
         speeds, rows = self(constants)
         parts = (self._layout.sized(speeds, rows), speeds, rows[..., list(self._layout.gaps)])
         return np.concatenate(parts, axis=-1)
@@ -175,7 +177,9 @@ class LoopStart:
         return found
 
     def numbers(self, constants: np.ndarray) -> tuple[np.ndarray, int, int]:
-        """Return `ConstraintSizes.scales` of constants, and the addresses of both; keep the last result."""
+        """Return `ConstraintSizes.scales` of constants, and the addresses of both arrays; keep the last
+        result for the next call.
+        """
         known, found = self._last
         if known is not constants:
             scales = self.sizes.scales(constants)
@@ -261,8 +265,8 @@ class LoopStart:
         return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
 
     def leave_independent(self, named: Collection[str]) -> bool:
-        """Return whether a start with these ``named`` speeds changes no independent speed and needs no note,
-        provided that the independent speeds determine the others.
+        """Return whether a start with these ``named`` speeds leaves all independent speeds unchanged and
+        needs no note, if the independent speeds determine the others.
         """
         redundant, dependent = self.equations.reduction.elimination.redundant, self._dependent
         return not (redundant or (self._started and not named) or any(name in named for name in dependent))
@@ -297,9 +301,8 @@ class LoopStart:
         return f"loops closed by moving {', '.join(guessed)}" if guessed else ""
 
     def _changed_starts(self, described: np.ndarray, found: np.ndarray) -> str:
-        """Return a note on values of `s.start` for dependent speeds that others contradict; warn of them.
-
-        A run that names such a speed in initial= keeps its value and computes the others.
+        """Return a note on values of `s.start` for dependent speeds that other speeds contradict; warn of
+        these values. A run that names such a speed in initial= keeps its value and computes the others.
         """
         least = _MOVED * max(1.0, float(np.max(np.abs(described))))
         changed = [

@@ -1,9 +1,9 @@
 """Derivatives of a run's start by parameters and initial values.
 
-A value that the user gives changes only with itself. Values that the start computes depend on others:
+A value that the user gives depends only on itself. Values that the start computes depend on other values:
 normalised Euler parameters, coordinates and speeds that close loops (by the implicit function theorem, with
-the moving speeds of assembly.py), joints that place mass centres, memories that begin with the value of an
-expression.
+the moving speeds of assembly.py), joints that place mass centres, and memories that begin with the value of
+an expression.
 """
 
 from __future__ import annotations
@@ -173,9 +173,8 @@ class Derived:
     def _close_positions(
         self, geometry: Geometry, here: GeometryValues, changed: np.ndarray, named: set[str]
     ) -> None:
-        """Correct derivatives of coordinates by the speeds that assembly may have changed; named values stay.
-
-        If more values are named than the loops leave free, named dependent coordinates are only first
+        """Correct derivatives of coordinates along the speeds by which assembly may have moved; named values
+        stay. If more values are named than the loops leave free, named dependent coordinates are only first
         guesses.
         """
         reduction, names = self._starts.equations.reduction, self._starts.coordinates
@@ -271,12 +270,12 @@ class Derived:
 def _free_turned_joints(
     layout: GeometryLayout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray
 ) -> np.ndarray:
-    """Return the speeds that may move, and the other speeds of joints that assembly has turned by them.
+    """Return the speeds that may move, and all other speeds of the joints that assembly has turned by them.
 
-    This concerns joints with q̇ = N(q) u. If assembly turns one about several axes in many small steps, its
-    final angles depend on the order of the steps; if some of its coordinates are varied, turning about a
-    single axis changes the others, too. Then derivatives exist only if the equations determine its angles
-    with all of its speeds free.
+    This concerns joints with q̇ = N(q) u. If assembly turns such a joint about several axes in many small
+    steps, its final angles depend on the order of the steps. If some of its coordinates are varied, turning
+    about a single axis changes the other coordinates too. In both cases derivatives exist only if the
+    equations determine the joint's angles with all its speeds free.
     """
     matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
     matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True

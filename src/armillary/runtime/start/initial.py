@@ -1,6 +1,6 @@
-"""Initial values: given by name or in order, described, or found from mass centres, contacts and a hook.
+"""Initial values: given by name or in order, from the description, mass centres, contacts or a hook.
 
-A ``Place`` of a motion has all coordinates and speeds, independently of the states of a program.
+A ``Place`` of a motion has all coordinates and speeds, whichever of them are states of a program.
 
 The hook ``on_start`` is a user function that reads all start values and may change some (Sayers 1990,
 Appendix A, add-subroutine with where = init).
@@ -154,7 +154,7 @@ def _unit_quaternions(equations: DerivedEquations, q: np.ndarray) -> np.ndarray:
 def initial_memory(
     equations: DerivedEquations, given: Mapping[str, float] | None = None, t0: float | None = None
 ) -> np.ndarray:
-    """Return the memory with which a run starts; clocks of periodic updates one period after ``t0``."""
+    """Return the memory with which a run starts; clocks of periodic updates show one period after ``t0``."""
     system = equations.system
     if not system.memories and given is None:
         return np.empty(0)
@@ -199,7 +199,7 @@ class Place(NamedTuple):
     u: np.ndarray
     memory: np.ndarray
     states: np.ndarray = _NONE
-    note: str = ""  # a note on how it was computed
+    note: str = ""  # how the start was changed to close loops, for the run's info
     along: np.ndarray | None = None  # derivatives of q, u and states, one row each; sensitivities.py
     holds: bool = False  # whether it was computed so that all constraints hold
 
@@ -213,7 +213,7 @@ _STATUSES = (0, 1, 2, -2, UNDECIDED)
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
-    """Return the place after setting memories that start at the value of an expression."""
+    """Return the place with its memories set that start at the value of an expression."""
     if all(memory.start is None for memory in instance.equations.system.memories.values()):
         return place
     stored = started_memory(instance.equations, place.memory, lambda: instance.values(place))
@@ -223,7 +223,7 @@ def with_started_memory(instance: Instance, place: Place) -> Place:
 def started_memory(
     equations: DerivedEquations, given: np.ndarray, values: Callable[[], ValueTable]
 ) -> np.ndarray:
-    """Return the memory with start expressions evaluated; an array of one run, or with a column per run."""
+    """Return the memory with the values of start expressions: a vector of one run, or a column per run."""
     stored = given.copy()
     for i, memory in enumerate(equations.system.memories.values()):
         if memory.start is not None and np.any(stored[i] == memory.initial):
@@ -232,7 +232,7 @@ def started_memory(
 
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
-    """Return the place after deciding contact statuses if none is given; approaching contacts bounce."""
+    """Return the place with the contact statuses that are not given decided; approaching contacts bounce."""
     if not instance.equations.system.contacts:
         return place
     _check_given_statuses(instance, place)
@@ -248,7 +248,7 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
 def decided_statuses(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
     """Return the memory after deciding undecided contact statuses at a state.
 
-    If that fails, as at an overlap, the memory is unchanged: an undecided contact acts as an open one.
+    If no decision is possible, as at an overlap, return the memory unchanged: undecided contacts act as open.
     """
     decided = _decide_contacts(instance, t, state, memory)
     return memory if decided is None or decided[2] else decided[1]
@@ -257,7 +257,7 @@ def decided_statuses(instance: Instance, t: float, state: np.ndarray, memory: np
 def _decide_contacts(
     instance: Instance, t: float, state: np.ndarray, memory: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """Decide contacts; return state, memory and the code of a failure, or None if all were decided before."""
+    """Decide contacts; return state, memory and the code of a failure; `None` if no contact is undecided."""
     system = instance.equations.system
     names = list(system.memories)
     statuses = [names.index(c.status.data.name) for c in system.contacts.values()]
@@ -306,7 +306,7 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
                 f"touches the other overlaps by {-room:.6g} {unit}; move one of them, so that there is room "
                 "between them"
             )
-    others = f" ({len(deep) - 1} more do, too)" if len(deep) > 1 else ""
+    others = f" ({len(deep) - 1} more overlap too)" if len(deep) > 1 else ""
     raise ParameterError(
         f"contact '{name}' of '{system.name}' overlaps by {depth:.6g} {unit} where the run starts{others}: "
         "its gap must not be negative; give initial= coordinates at which bodies are apart or touch"
@@ -325,7 +325,7 @@ def _coordinates(expression: Expr) -> list[Expr]:
 
 
 def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:
-    """Return the place after setting joints for the positions of mass centres of ``start_mass_centre``.
+    """Return the place with joints set such that mass centres move as ``start_mass_centre`` requires.
 
     An initial state given as a sequence stays unchanged.
     """

@@ -32,7 +32,9 @@ _CLOSED = 1e-10  # largest remaining gaps and residual speeds, times the largest
 def joint_values(
     model: CompiledRedundantModel, initial: Initial, parameters: DataMapping | None, t: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all joints' coordinates and speeds, and the user's states: given values, else described ones."""
+    """Return all joints' coordinates and speeds, and the user's states: the given values, or by default those
+    of the description.
+    """
     system = model.equations.system
     symbols = system.moving()
     values = {s.data.name: float(system.initial[s]) for s in symbols}
@@ -96,7 +98,7 @@ class RedundantStart:
         return y
 
     def _choose_values(self, initial: Initial, y: np.ndarray) -> np.ndarray:
-        """Return a state that keeps the constraints, computed by the minimal equations; named values stay."""
+        """Return a state that satisfies the constraints, from the minimal equations; named values stay."""
         if initial is not None and not isinstance(initial, Mapping):
             return y
         model = self.model.minimal

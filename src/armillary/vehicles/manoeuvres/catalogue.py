@@ -9,6 +9,7 @@ import armillary as arm
 from armillary.vehicles.cars import Car
 from armillary.vehicles.manoeuvres.handling import handling_figures, steady_circle
 from armillary.vehicles.manoeuvres.lane_changes import (
+    Track,
     double_lane_change_track,
     lane_change,
     obstacle_avoidance_track,
@@ -30,55 +31,43 @@ from armillary.vehicles.manoeuvres.ride import ride
 
 
 class Entry(NamedTuple):
-    """A manoeuvre: a function of car, speed (m/s), steer angle (rad) and brake pedal, and its standard."""
+    """A manoeuvre: a function of a car and of numbers by name, and its standard."""
 
-    run: Callable[[Car, float, float, float], Tabled]
+    drive: Callable[..., Tabled]
     about: str
+    uses: tuple[str, ...] = ("speed", "steer")
     moves: bool = True  # the result has a run, which can be plotted and animated
+
+    def run(self, car: Car, speed: float, steer: float, brake: float) -> Tabled:
+        """Run the manoeuvre at a speed (m/s) with a steer angle (rad) and a brake pedal, if it uses these."""
+        given = {"speed": speed, "steer": steer, "brake": brake}
+        return self.drive(car, **{name: given[name] for name in self.uses})
+
+
+def _drive_circles(car: Car, *, speed: float, steer: float) -> Tabled:
+    return steady_circle(car, speed=speed, steer=[steer / 4, steer / 2, steer])
+
+
+def _change_lanes(track: Callable[[], Track]) -> Callable[..., Tabled]:
+    return lambda car, *, speed: lane_change(car, track(), speed=speed)
 
 
 MANOEUVRES: Mapping[str, Entry] = {
-    "step-steer": Entry(
-        lambda car, v, steer, brake: step_steer(car, speed=v, steer=steer), "step of the steering, ISO 7401"
-    ),
-    "sine-steer": Entry(
-        lambda car, v, steer, brake: sine_steer(car, speed=v, steer=steer), "one period, ISO 7401"
-    ),
-    "pulse-steer": Entry(
-        lambda car, v, steer, brake: pulse_steer(car, speed=v, steer=steer), "triangular pulse, ISO 7401"
-    ),
-    "random-steer": Entry(
-        lambda car, v, steer, brake: random_steer(car, speed=v, steer=steer), "random steering, ISO 7401"
-    ),
-    "steady-circle": Entry(
-        lambda car, v, steer, brake: steady_circle(car, speed=v, steer=[steer / 4, steer / 2, steer]),
-        "steady circles by trim, ISO 4138",
-        moves=False,
-    ),
-    "handling": Entry(
-        lambda car, v, steer, brake: handling_figures(car, v), "figures of the linear car", moves=False
-    ),
-    "sine-with-dwell": Entry(
-        lambda car, v, steer, brake: sine_with_dwell(car, speed=v, steer=steer), "stability, ISO 19365"
-    ),
-    "j-turn": Entry(lambda car, v, steer, brake: j_turn(car, speed=v, steer=steer), "rollover, NHTSA"),
-    "fishhook": Entry(lambda car, v, steer, brake: fishhook(car, speed=v, steer=steer), "rollover, NHTSA"),
-    "braking": Entry(
-        lambda car, v, steer, brake: braking(car, speed=v, brake=brake), "straight ahead, ISO 21994"
-    ),
-    "split-braking": Entry(
-        lambda car, v, steer, brake: split_braking(car, speed=v, brake=brake), "on two frictions, ISO 14512"
-    ),
-    "braking-in-a-turn": Entry(
-        lambda car, v, steer, brake: braking_in_a_turn(car, speed=v, steer=steer, brake=brake), "ISO 7975"
-    ),
-    "ride": Entry(lambda car, v, steer, brake: ride(car, speed=v), "over the car's road, ISO 2631-1"),
-    "double-lane-change": Entry(
-        lambda car, v, steer, brake: lane_change(car, double_lane_change_track(), speed=v), "ISO 3888-1"
-    ),
-    "obstacle-avoidance": Entry(
-        lambda car, v, steer, brake: lane_change(car, obstacle_avoidance_track(), speed=v), "ISO 3888-2"
-    ),
+    "step-steer": Entry(step_steer, "step of the steering, ISO 7401"),
+    "sine-steer": Entry(sine_steer, "one period, ISO 7401"),
+    "pulse-steer": Entry(pulse_steer, "triangular pulse, ISO 7401"),
+    "random-steer": Entry(random_steer, "random steering, ISO 7401"),
+    "steady-circle": Entry(_drive_circles, "steady circles by trim, ISO 4138", moves=False),
+    "handling": Entry(handling_figures, "figures of the linear car", ("speed",), moves=False),
+    "sine-with-dwell": Entry(sine_with_dwell, "stability, ISO 19365"),
+    "j-turn": Entry(j_turn, "rollover, NHTSA"),
+    "fishhook": Entry(fishhook, "rollover, NHTSA"),
+    "braking": Entry(braking, "straight ahead, ISO 21994", ("speed", "brake")),
+    "split-braking": Entry(split_braking, "on two frictions, ISO 14512", ("speed", "brake")),
+    "braking-in-a-turn": Entry(braking_in_a_turn, "ISO 7975", ("speed", "steer", "brake")),
+    "ride": Entry(ride, "over the car's road, ISO 2631-1", ("speed",)),
+    "double-lane-change": Entry(_change_lanes(double_lane_change_track), "ISO 3888-1", ("speed",)),
+    "obstacle-avoidance": Entry(_change_lanes(obstacle_avoidance_track), "ISO 3888-2", ("speed",)),
 }
 
 

@@ -29,11 +29,13 @@ def drive(
     step: float | None = None,
     inputs: Mapping[str, object] | None = None,
     parameters: Mapping[str, float] | None = None,
+    sample: float = 2e-3,
     whole: str = "",
 ) -> arm.Run:
     """Run a car from straight running with given angles of the front wheels over time.
 
-    whole  name of a manoeuvre whose figures need the whole run: raise an error if the car overturns
+    sample  least time between samples, s
+    whole   name of a manoeuvre whose figures need the whole run: raise an error if the car overturns
     """
     if not speed > 0:
         raise arm.ModelError(f"speed={speed:g} m/s must be positive")
@@ -42,7 +44,7 @@ def drive(
     run: arm.Run = car.model.simulate(
         duration,
         step=step or car.step,
-        sample=max(step or car.step, 2e-3),
+        sample=max(step or car.step, sample),
         inputs={"steer": (list(times), scaled), **(inputs or {})},
         initial=car.start(speed),
         parameters={**car.hands_off(speed), **(parameters or {})},
@@ -96,16 +98,23 @@ def pulse_steer(
     frequencies = np.linspace(0.1, highest, 117)
     yaw = frequency_response(run, "yaw velocity", times, [0.0, 0.0, steer, 0.0, 0.0], frequencies)
     side = frequency_response(run, "lateral acceleration", times, [0.0, 0.0, steer, 0.0, 0.0], frequencies)
+    figures = _response_figures(frequencies, yaw, side, "yaw velocity gain at 0.1 Hz")
+    return Manoeuvre("pulse steer", "ISO 7401", run, figures)
+
+
+def _response_figures(
+    frequencies: np.ndarray, yaw: np.ndarray, side: np.ndarray, lowest: str
+) -> dict[str, tuple[float, str]]:
+    """Return figures of the responses of yaw velocity and lateral acceleration; the first is ``lowest``."""
     top = int(np.argmax(np.abs(yaw)))
     one = int(np.argmin(np.abs(frequencies - 1.0)))
     scale = np.pi / 180  # outputs in degrees per rad of steer
-    figures = {
-        "yaw velocity gain at 0.1 Hz": (float(np.abs(yaw[0])) * scale, "1/s"),
+    return {
+        lowest: (float(np.abs(yaw[0])) * scale, "1/s"),
         "yaw velocity gain, peak": (float(np.abs(yaw[top])) * scale, "1/s"),
         "frequency of that peak": (float(frequencies[top]), "Hz"),
         "lateral acceleration phase at 1 Hz": (float(np.degrees(np.angle(side[one]))), "deg"),
     }
-    return Manoeuvre("pulse steer", "ISO 7401", run, figures)
 
 
 def frequency_response(
@@ -155,15 +164,8 @@ def random_steer(
             np.asarray(run["lateral acceleration"])[late],
         )
     )
-    yaw, side = yaw / given, side / given
-    top = int(np.argmax(np.abs(yaw)))
-    one = int(np.argmin(np.abs(frequencies - 1.0)))
-    figures = {
-        f"yaw velocity gain at {frequencies[0]:.2f} Hz": (float(np.abs(yaw[0])) * np.pi / 180, "1/s"),
-        "yaw velocity gain, peak": (float(np.abs(yaw[top])) * np.pi / 180, "1/s"),
-        "frequency of that peak": (float(frequencies[top]), "Hz"),
-        "lateral acceleration phase at 1 Hz": (float(np.degrees(np.angle(side[one]))), "deg"),
-    }
+    lowest = f"yaw velocity gain at {frequencies[0]:.2f} Hz"
+    figures = _response_figures(frequencies, yaw / given, side / given, lowest)
     return Manoeuvre("random steer", "ISO 7401", run, figures)
 
 
@@ -463,16 +465,10 @@ def step_steer(
         raise arm.ModelError("step_steer: steer=0 is no step; give an angle in rad")
     if not 0 < rise < duration - start:
         raise arm.ModelError(f"step_steer: rise={rise:g} s must be positive and end before the duration")
-    turned = steer * car.steering_ratio
-    run = car.model.simulate(
-        duration,
-        step=step or car.step,
-        sample=max(step or car.step, 1e-3),
-        inputs={"steer": ([0.0, start, start + rise, duration], [0.0, 0.0, turned, turned])},
-        initial=car.start(speed),
-        parameters={**car.hands_off(speed), **(parameters or {})},
-    )
-    require_whole_run("step_steer", run)
+    run = drive(
+        car, duration, speed, ([0.0, start, start + rise, duration], [0.0, 0.0, steer, steer]),
+        step=step, parameters=parameters, sample=1e-3, whole="step_steer",
+    )  # fmt: skip
     half = start + rise / 2
     yaw = _measure(run, "yaw velocity", np.pi / 180, half, steer)
     lateral = _measure(run, "lateral acceleration", 1.0, half, steer)

@@ -128,6 +128,7 @@ def trailing_arm(
     *,
     masses: Masses | None = None,
     rack: arm.Body | None = None,
+    compliance: Compliance | None = None,
 ) -> Corner:
     """Add a trailing or semi-trailing arm, which is the upright: it turns about the line through two pivots.
 
@@ -135,6 +136,8 @@ def trailing_arm(
     """
     if rack is not None:
         raise arm.ModelError(f"suspension '{name}': a trailing arm has no tie rod, so a rack cannot steer it")
+    if compliance is not None:
+        raise arm.ModelError(f"suspension '{name}': a trailing arm has rigid pivots; leave out compliance=")
     masses = masses or Masses()
     upright = _upright(system, name, chassis, points, masses)
     axis = points.between("pivot_inner", "pivot_outer")

@@ -38,6 +38,7 @@ class Builder(Protocol):
         *,
         masses: Masses | None = None,
         rack: arm.Body | None = None,
+        compliance: Compliance | None = None,
     ) -> Corner:
         """Add a corner to a system."""
 
@@ -187,23 +188,6 @@ PULLS: dict[str, tuple[str, float, str]] = {
 }
 
 
-class ElasticBuilder(Protocol):
-    """The signature of functions of `independent.py` whose joints may be elastic."""
-
-    def __call__(
-        self,
-        system: arm.System,
-        name: str,
-        chassis: arm.Body,
-        points: HardPoints,
-        *,
-        masses: Masses | None = None,
-        rack: arm.Body | None = None,
-        compliance: Compliance | None = None,
-    ) -> Corner:
-        """Add a corner to a system."""
-
-
 @dataclass(frozen=True)
 class ComplianceRig:
     """The left suspension of an axle on a rig that pulls at its wheel; inputs are the names of PULLS."""
@@ -270,7 +254,7 @@ class ComplianceRig:
 
 
 def compliance_rig(
-    build: ElasticBuilder,
+    build: Builder,
     places: Mapping[str, Sequence[float]],
     compliance: Compliance,
     *,
