@@ -440,7 +440,7 @@ def _find_forces(
         solution = rows.forces.solve(**problem, **limits, asked=rows.ask(1))
         loads = Loads(list(rates["force"]), list(rates["loaded"]))
         sizes = _add_least_sizes(rows, solution["force_size"], least)
-        changes = list(solution["loaded"])
+        changes: list[Scalar] = list(solution["loaded"])
         return _Forces(loads, changes, _name_forces(solution["force"]), sizes, list(solution["most"]))
     holds = [as_expr(x) > 0 for x in held]
     few = find_few_forces(
