@@ -454,6 +454,17 @@ def test_ipopt_returns_its_best_point_when_it_is_interrupted(monkeypatch):
     assert found.status == "interrupted" and np.isfinite(found.cost) and found.iterations > 0
 
 
+@pytest.mark.parametrize("solver", ["embedded", "ipopt"])
+def test_a_cost_that_is_tiny_in_its_units_has_the_same_motion(solver):
+    """58.81 N²s by Pontryagin's conditions (`swing_up_effort`), of which 20 intervals have 99.8 %."""
+    if solver == "ipopt":
+        pytest.importorskip("casadi", reason="CasADi, which has IPOPT, is not installed")
+    found = cart_pole().optimize(
+        "1e-12*F^2", duration=2.0, inputs={"F": (-20, 20)}, final=STAND, accuracy=None, solver=solver
+    )
+    assert found.solved and found.cost == pytest.approx(58.81e-12, rel=5e-3)
+
+
 def test_ipopt_finds_the_same_motion():
     pytest.importorskip("casadi", reason="CasADi, which has IPOPT, is not installed")
     how = dict(duration=2.0, inputs={"F": (-20, 20)}, final=STAND, intervals=20, accuracy=None)

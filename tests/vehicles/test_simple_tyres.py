@@ -90,6 +90,19 @@ def test_tmeasy_goes_through_its_points() -> None:
         veh.Curve(9e3, 0.1, 3e3, 0.2, 3e3)
 
 
+def test_a_tmeasy_tyre_alike_in_all_directions_pushes_against_its_slip() -> None:
+    """With the same curves along and across: the size of pure slip, in the direction of the slip."""
+    curves = tyres()["tmeasy"].along  # type: ignore[attr-defined]
+    tyre = changed("tmeasy", along=curves, across=curves)
+    pure = np.array([0.05, 0.11, 0.3, 0.7])
+    expected = tyre.evaluate(5000.0, pure / (1 - pure), 0.0).fx
+    for turn in (0.3, 1.2):
+        x, y = pure * np.cos(turn), pure * np.sin(turn)
+        found = tyre.evaluate(5000.0, x / (1 - x), np.arctan(y / (1 - x)))
+        assert np.allclose(found.fx, expected * np.cos(turn), rtol=1e-9)
+        assert np.allclose(found.fy, -expected * np.sin(turn), rtol=1e-9)
+
+
 def test_a_table_tyre_is_its_tables_in_pure_slip() -> None:
     tyre = tyres()["table"]
     slip = np.array([0.02, 0.1, 0.4])

@@ -19,7 +19,7 @@ from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of, relative
 from armillary.viewer.gltf import GltfDocument, _aligning_quaternions, _continuous, glb_of
 from armillary.viewer.page_data import PoseFunction
-from armillary.viewer.surfaces import turned_to
+from armillary.viewer.surfaces import DrawnSurface, turned_to
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
 NODE = shutil.which("node")
@@ -163,6 +163,22 @@ def test_colours_are_stored_as_shares_of_light_by_the_curve_of_srgb() -> None:
     assert place == document.material("#bc0a00", 1.0) != document.material("#bc0a00", 0.5)
     colour = document.content["materials"][place]["pbrMetallicRoughness"]["baseColorFactor"]
     assert colour == pytest.approx([0.502886, 10 / 255 / 12.92, 0, 1], abs=1e-6)
+
+
+def test_triangles_of_large_surfaces_keep_their_corners() -> None:
+    """Corner 65,535 needs 32 bits, as glTF reserves that number among those of 16; normals become unit."""
+    corners = 65_536
+    faces = np.array([[0, 1, 2], [0, 300, corners - 1]])
+    normals = np.tile([0.0, 2.0, 0.0], (corners, 1))
+    normals[7] = 0.0
+    document = GltfDocument()
+    document.add("nodes", {"name": "surface"})
+    made = document.geometry(DrawnSurface(np.linspace([0, 0, 0], [1, 2, 3], corners), normals, faces))
+    scene = Scene(document.bytes())
+    assert _TYPES[scene.json["accessors"][made["indices"]]["componentType"]] == "<u4"
+    assert np.array_equal(scene.array(made["indices"]).ravel(), faces.ravel())
+    read = scene.array(made["attributes"]["NORMAL"])
+    assert np.array_equal(read[6:9], [[0, 1, 0], [0, 0, 1], [0, 1, 0]])
 
 
 def _flexible() -> arm.System:

@@ -21,8 +21,9 @@ def solve_by_ipopt(
     tolerance: float,
     iterations: int,
     warm: bool,
+    cost_scale: float,
 ) -> Solution:
-    """Solve a program from one start."""
+    """Solve a program from one start; the cost is multiplied by a factor."""
     casadi = require("casadi", extra="casadi", purpose="to solve by IPOPT")
     kept: list[LibraryObject] = []  # CasADi holds no reference to its callbacks
     n, m = program.size, program.rows
@@ -65,6 +66,7 @@ def solve_by_ipopt(
         ),
         "ipopt": {
             "tol": tolerance, "max_iter": iterations, "print_level": 0, "sb": "yes",
+            "obj_scaling_factor": cost_scale,
             **({"mu_init": 1e-4} if warm else {}),
         },
         "print_time": False, "no_nlp_grad": True, "calc_lam_p": False,

@@ -21,7 +21,7 @@ from armillary.control.optimum import (
 )
 from armillary.control.plant import state_ports
 from armillary.control.problem import FREE, Problem, Range, read_problem
-from armillary.control.scaled_program import ScaledProgram
+from armillary.control.scaled_program import ScaledProgram, scale_of_cost
 from armillary.control.scheme import SCHEMES, Mesh
 from armillary.control.shooting import ShootingProgram, make_program, run_errors, uniform_mesh
 from armillary.errors import ArmillaryError, ParameterError, shown
@@ -319,11 +319,15 @@ def solve(
                 f"optimize: {what}the rates, the cost or a constraint are not finite numbers at the guess; "
                 "give a guess= away from where something is divided by zero, or has an infinite slope"
             )
+    scale = variable_scale(program, limits, start)
     if search.solver == "ipopt":
         from armillary.control.ipopt import solve_by_ipopt
 
-        return solve_by_ipopt(program, limits, start, search.tolerance, int(search.iterations), warm)
-    scaled = ScaledProgram(program, limits, variable_scale(program, limits, start), start)
+        magnified = max(1.0, scale_of_cost(program, limits, scale, start))  # IPOPT itself reduces steep costs
+        return solve_by_ipopt(
+            program, limits, start, search.tolerance, int(search.iterations), warm, magnified
+        )
+    scaled = ScaledProgram(program, limits, scale, start)
     return InteriorPoint(scaled, search.tolerance, int(search.iterations), 1e-4 if warm else 0.1).solve(start)
 
 

@@ -358,7 +358,8 @@ def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: b
     if not np.isfinite(matrix).all():
         raise ParameterError(f"{what} has an element that is not a finite number")
     size = float(np.max(np.abs(matrix), initial=0.0))
-    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12 * size):
+    exact = np.array_equal(matrix, matrix.T)  # quick: weights are read at every plan of a controller
+    if not exact and not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12 * size):
         raise ParameterError(f"{what} must be symmetric")
     matrix = (matrix + matrix.T) / 2
     least, vector = _least(matrix)
@@ -373,7 +374,12 @@ def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: b
 
 
 def _least(matrix: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the least eigenvalue of a symmetric matrix and its direction."""
     if not len(matrix):
         return np.inf, np.empty(0)
+    diagonal = np.diagonal(matrix)
+    if np.count_nonzero(matrix) == np.count_nonzero(diagonal):
+        least = int(np.argmin(diagonal))
+        return float(diagonal[least]), np.arange(len(matrix)) == least
     values, vectors = np.linalg.eigh(matrix)
     return float(values[0]), vectors[:, 0]

@@ -8,6 +8,23 @@ from armillary.control.nonlinear_program import Limits, PhasedProgram
 from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
 _STEEP = 100.0  # largest slope of scaled rows and of the scaled cost at the start
+_FLAT = 1e-3  # costs with smaller slopes and curvatures are magnified, or any motion would pass for the best
+_MOST = 1e5  # largest value of a magnified cost, whose rounding must stay far below tolerances
+
+
+def scale_of_cost(program: PhasedProgram, limits: Limits, scale: np.ndarray, start: np.ndarray) -> float:
+    """Return the factor of the cost, from its slopes and curvatures by free variables of size 1 at the start.
+
+    The first evaluation of the Hessian also prepares later ones.
+    """
+    free = np.where(limits.low < limits.high, scale, 0.0)
+    slope = float(np.max(np.abs(program.gradient(start) * free), initial=0.0))
+    rows, columns = program.hessian_places
+    bends = program.hessian(start, np.zeros(program.rows)) * free[rows] * free[columns]
+    largest, value = float(np.max(np.abs(bends), initial=slope)), abs(program.objective(start))
+    if 0 < largest < _FLAT:
+        return min(1 / largest, _MOST / value) if value else 1 / largest
+    return 1.0 / max(1.0, slope / _STEEP)
 
 
 class ScaledProgram:
@@ -34,11 +51,9 @@ class ScaledProgram:
         by_column = self.scale[self.jacobian_columns]
         np.maximum.at(steep, self.jacobian_rows, np.abs(program.jacobian(whole)[self._j_keep]) * by_column)
         self.row_scale = 1.0 / np.maximum(1.0, steep[: self.rows] / _STEEP)
-        slope = np.abs(program.gradient(whole)[self.free] * self.scale)
-        program.hessian(whole, np.zeros(program.rows))  # the first evaluation also prepares later ones
-        self.cost_scale = 1.0 / max(1.0, float(np.max(slope, initial=0.0)) / _STEEP)
-        self._j_factor = by_column * self.row_scale[self.jacobian_rows]
         self._h_factor = self.scale[self._hr] * self.scale[self._hc]
+        self.cost_scale = scale_of_cost(program, limits, scale, whole)
+        self._j_factor = by_column * self.row_scale[self.jacobian_rows]
         self._g_factor = self.scale * self.cost_scale
         row_low, row_high = limits.row_low[self.slacked], limits.row_high[self.slacked]
         own = self.row_scale[self.slacked]
