@@ -12,6 +12,7 @@ cannot change anything (``idle.py``).
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,6 +65,12 @@ class GeneratedFault:
     line: int
     original_line: str
     faulty_line: str
+
+    @property
+    def code_lines(self) -> tuple[str, str]:
+        """The line as it is and with the fault, without comments, which change more often than code."""
+        original, faulty = (re.sub(r" # .*", "", line) for line in (self.original_line, self.faulty_line))
+        return original, faulty
 
     def plant(self, sound: bytes) -> bytes:
         return sound[: self.begin] + self.faulty.encode() + sound[self.end :]
@@ -220,10 +227,8 @@ def draw_faults(seed: int, count: int, only: str = "") -> list[GeneratedFault]:
 
 def is_equivalent(fault: GeneratedFault) -> bool:
     """Whether a fault is one of those that are known to change nothing."""
-    named = any(
-        (fault.file, fault.original_line, fault.faulty_line) == (one["file"], one["original"], one["faulty"])
-        for one in read_equivalents()
-    )
+    own = fault.file, *fault.code_lines
+    named = any(own == (one["file"], one["original"], one["faulty"]) for one in read_equivalents())
     return named or fault.begin in _places_of_estimates(fault.file)
 
 

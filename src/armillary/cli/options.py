@@ -543,8 +543,7 @@ def _linear_model(
 ) -> LinearModel:
     """Return the linear model of a model at its operating point."""
     at, parameters = operating_point(simulation, point), simulation.given_values().get("parameters")
-    found: LinearModel = simulation.model.linearize(at, inputs, outputs, parameters)
-    return found
+    return simulation.model.linearize(at, inputs, outputs, parameters)
 
 
 linear_model_options = computed(_linear_model)

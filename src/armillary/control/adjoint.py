@@ -71,8 +71,7 @@ class StepGrid:
     def sample_times(self) -> np.ndarray:
         """The times of the samples."""
         ends = np.append(self.times, self.end_time)
-        found: np.ndarray = ends[self.kept >= 0]
-        return found
+        return ends[self.kept >= 0]
 
     @classmethod
     def equal_steps(cls, t0: float, step: float, count: int, every: int = 1) -> StepGrid:

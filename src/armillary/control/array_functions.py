@@ -178,8 +178,7 @@ class ArrayFunctions:
         return self._cut(self._at_places("pull", self._output_functions, t, x, v, p, w))
 
     def _step(self, t: float, x: np.ndarray, v: np.ndarray, p: np.ndarray) -> np.ndarray:
-        found: np.ndarray = self._run(t, x, v[..., None, :], p)[..., -1, :]
-        return found
+        return self._run(t, x, v[..., None, :], p)[..., -1, :]
 
     def _pull_step(self, t: float, x: np.ndarray, v: np.ndarray, p: np.ndarray, w: np.ndarray) -> Pulled:
         weights = np.stack([np.zeros_like(w), w], axis=-2)
@@ -220,8 +219,7 @@ class ArrayFunctions:
     def _push_step(self, t: float, *given: np.ndarray) -> np.ndarray:
         x, v, p, moved_x, moved_v, moved_p = given
         rows = (x, v[..., None, :], p, moved_x, moved_v[..., None, :], moved_p)
-        found: np.ndarray = self._push_run(t, *rows)[..., -1, :]
-        return found
+        return self._push_run(t, *rows)[..., -1, :]
 
     def _push_run(self, t: float, *given: np.ndarray) -> np.ndarray:
         x, v, p, moved_x, moved_v, moved_p = given

@@ -480,8 +480,7 @@ class _GradientRun:
             part = np.clip((times - signal.time[first]) / np.where(length > 0, length, 1.0), 0.0, 1.0)
         np.add.at(found, first, (1 - part) * shares)
         np.add.at(found, after, part * shares)
-        scaled: np.ndarray = found * factor(self.equations.system, memory, signal)
-        return scaled
+        return found * factor(self.equations.system, memory, signal)
 
 
 class _SampleShares:

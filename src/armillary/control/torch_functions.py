@@ -59,8 +59,7 @@ def _bridge(
     torch: LibraryObject, name: str, function: ArrayFunction, of: ArrayFunctions
 ) -> Callable[..., LibraryObject]:
     def array(tensor: LibraryObject) -> np.ndarray:
-        found: np.ndarray = np.from_dlpack(tensor.detach().contiguous())
-        return found
+        return np.from_dlpack(tensor.detach().contiguous())
 
     def tensor(found: np.ndarray) -> LibraryObject:
         return torch.from_dlpack(np.ascontiguousarray(found))

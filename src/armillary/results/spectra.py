@@ -58,8 +58,7 @@ def iso2631_weighting(frequency: object, kind: str = "Wk") -> np.ndarray:
 def _resonance(f: np.ndarray, corner: float, q: float) -> np.ndarray:
     """|1/(1 + s/(Q ω₀) + s²/ω₀²)|² at s = 2πif."""
     r = (f / corner) ** 2
-    found: np.ndarray = 1.0 / ((1.0 - r) ** 2 + r / q**2)
-    return found
+    return 1.0 / ((1.0 - r) ** 2 + r / q**2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -58,6 +58,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.tree_formalisms import force_array
 from armillary.program.linearization import Position, positions
 from armillary.program.rate_columns import Factors
+from armillary.untyped import Given
 
 # Rates of the speeds of a tree without constraints, linearised through its efforts.
 #
@@ -279,32 +280,26 @@ def _by_direction(
 
 def _geometry(tree: Tree) -> frozenset[Expr]:
     """Return the symbols in rotations and offsets."""
-    found: list[Scalar] = []
-
-    def collect(x: Scalar) -> Scalar:
-        found.append(x)
-        return x
-
-    for link in tree.links:
-        link.rotation.map(collect)
-        found += link.offset
-    return _symbols_in(found)
+    offsets = [x for link in tree.links for x in link.offset]
+    return _symbols_in(offsets, [link.rotation for link in tree.links])
 
 
 def _inertial(tree: Tree) -> frozenset[Expr]:
     """Return the symbols of motion, geometry and inertia."""
-    found: list[Scalar] = []
+    return _symbols_in((), [tree])
+
+
+def _symbols_in(values: Iterable[object], mapped: Iterable[Given] = ()) -> frozenset[Expr]:
+    """Return the symbols of values, and of those that the method ``map`` of some objects visits."""
+    found = list(values)
 
     def collect(x: Scalar) -> Scalar:
         found.append(x)
         return x
 
-    tree.map(collect)
-    return _symbols_in(found)
-
-
-def _symbols_in(values: Iterable[object]) -> frozenset[Expr]:
-    return frozenset(symbols(*(x for x in values if isinstance(x, Expr))))
+    for item in mapped:
+        item.map(collect)
+    return frozenset(symbols(*(x for x in found if isinstance(x, Expr))))
 
 
 @dataclass(frozen=True, eq=False)

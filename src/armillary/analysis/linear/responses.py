@@ -58,8 +58,7 @@ class FrequencyResponse:
     @property
     def frequency(self) -> np.ndarray:
         """ω/2π in Hz."""
-        found: np.ndarray = self.omega / (2 * np.pi)
-        return found
+        return self.omega / (2 * np.pi)
 
     @property
     def magnitude(self) -> np.ndarray:

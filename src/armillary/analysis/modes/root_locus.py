@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -45,10 +45,6 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import ModelHolder
 from armillary.text_tables import aligned, html_table
 from armillary.untyped import DataTable
-
-if TYPE_CHECKING:
-    pass
-
 
 # Values of a parameter at which modes become stable or unstable.
 

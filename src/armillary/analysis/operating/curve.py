@@ -124,8 +124,7 @@ def _held_by_contacts(found: Conditions, C: np.ndarray, touching: HeldRows | Non
         places[:, : found.coordinates] = S @ np.linalg.pinv(N)
     rows = np.vstack([rows, places])
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    found_rows: np.ndarray = rows / np.where(lengths > 0, lengths, 1.0)
-    return found_rows
+    return rows / np.where(lengths > 0, lengths, 1.0)
 
 
 def _null_space(rows: np.ndarray, position: np.ndarray) -> np.ndarray:
@@ -149,8 +148,7 @@ def _basis(rows: np.ndarray) -> np.ndarray:
     if not len(rows):
         return np.eye(rows.shape[1])
     _, d, Vt = np.linalg.svd(rows)
-    basis: np.ndarray = Vt[int(np.sum(d > 1e-9 * d[0])) :].T
-    return basis
+    return Vt[int(np.sum(d > 1e-9 * d[0])) :].T
 
 
 def _eigenvalues_and_zeros(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -305,13 +303,7 @@ def _worst_residual(run: _Correction) -> float:
 
 
 _FUNCTIONS = python_functions(
-    {
-        "look": _look,
-        "differentiate": _differentiate,
-        "displace": _displace,
-        "arrive": _arrive,
-        "worst_residual": _worst_residual,
-    }
+    {f.__name__[1:]: f for f in (_look, _differentiate, _displace, _arrive, _worst_residual)}
 )
 
 

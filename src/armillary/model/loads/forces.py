@@ -262,8 +262,7 @@ def find_reaction(system: Description, body: object, first: Body, where: str) ->
 
 def load_value(value: Expr, name: str) -> Expr:
     """Return the size of a load under its name in the equations."""
-    found: Expr = fn.named(value, Signed(name))
-    return found
+    return fn.named(value, Signed(name))
 
 
 def add_load(system: Description, load: Load) -> Expr:
@@ -435,8 +434,7 @@ def _read_vector(system: Description, value: object, where: str, dimension: Dime
 
 
 def _vector_size(vector: Vector, name: str) -> Expr:
-    found: Expr = fn.named(as_expr(vec.length(vector)), Signed(name))
-    return found
+    return fn.named(as_expr(vec.length(vector)), Signed(name))
 
 
 @verb(PairForm("armature"))

@@ -231,8 +231,7 @@ class Uniform(Distribution):
 
     def ppf(self, u: object) -> np.ndarray:
         u = np.asarray(u)
-        found: np.ndarray = self.low * (1 - u) + self.high * u  # exact at both ends, and no overflow between
-        return found
+        return self.low * (1 - u) + self.high * u  # exact at both ends, and no overflow between
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -342,8 +341,7 @@ class Triangular(Distribution):
         width, rise, fall = self.high - self.low, self.mode - self.low, self.high - self.mode
         rising = self.low + np.sqrt(u * width * rise)
         falling = self.high - np.sqrt((1 - u) * width * fall)
-        found: np.ndarray = np.clip(np.where(u * width < rise, rising, falling), self.low, self.high)
-        return found
+        return np.clip(np.where(u * width < rise, rising, falling), self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -208,8 +208,7 @@ class HandlingDiagram:
     @property
     def understeer_gradient(self) -> np.ndarray:
         """Slope d(δ − L/R)/d ay between the circles, rad per m/s²."""
-        found: np.ndarray = np.diff(self.excess) / np.diff(self.lateral_acceleration)
-        return found
+        return np.diff(self.excess) / np.diff(self.lateral_acceleration)
 
     def table(self) -> str:
         """Return the rows as lines of text."""

@@ -78,5 +78,4 @@ def weigh(acceleration: np.ndarray, step: float, kind: str = "Wk") -> np.ndarray
     frequency = np.fft.rfftfreq(len(values), step)
     factor = np.zeros_like(frequency)
     factor[1:] = arm.iso2631_weighting(frequency[1:], kind)
-    weighted: np.ndarray = np.fft.irfft(spectrum * factor, len(values))
-    return weighted
+    return np.fft.irfft(spectrum * factor, len(values))

@@ -329,8 +329,7 @@ def _between(values: np.ndarray, limits: tuple[float, float] | None, where: str,
     low, high = limits
     if not low < high:
         raise arm.ModelError(f"{where}: crop needs {name}=(low, high) with low < high")
-    found: np.ndarray = np.nonzero((values >= low - 1e-9) & (values <= high + 1e-9))[0]
-    return found
+    return np.nonzero((values >= low - 1e-9) & (values <= high + 1e-9))[0]
 
 
 # Writing of OpenCRG files, text or binary; `sections.py` has the format.
