@@ -347,6 +347,7 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
         ({"accuracy": 0}, "must be more than zero"),
         ({"tolerance": 0}, "must be more than zero"),
         ({"t0": np.nan}, "t0= must be finite"),
+        ({"initial": {"t": 1.0}}, "initial= 't' holds no state, input or unknown; the time begins at t0="),
         ({"guess": {"b.q1": []}}, "at least one number"),
         ({"guess": {"b.q1": [[0, 1]]}}, "must be a number or a column"),
         ({"guess": {"duration": "long"}}, "guess= of 'duration' must be a number"),

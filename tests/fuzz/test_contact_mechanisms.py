@@ -87,10 +87,11 @@ def test_a_force_that_grows_without_bound_ends_in_a_jam(seed: int, turn: int) ->
     assert "without collision" in run.info["contacts"]
 
 
-@pytest.mark.parametrize(("seed", "turn"), ((203878, 1), (410012, 3)))
+@pytest.mark.parametrize(("seed", "turn"), ((203878, 1), (410012, 3), (201162, 3)))
 def test_contacts_that_only_other_contacts_load_come_to_rest(seed: int, turn: int) -> None:
     """Without gravity a contact's sizes are those of what brakes do; with none its slip reversed forever. A
-    stop that another contact loads returned in each tick of the time."""
+    stop that another contact loads returned in each tick of the time. Impulses of bodies that are clamped are
+    far larger than their load, and their rounding seemed to move other contacts."""
     original = make_mechanism(seed)
     mechanism, scale = variation(original, turn)
     model = original.describe().derive().compile(tier="quick")

@@ -352,3 +352,24 @@ def test_a_normal_force_that_grows_with_its_own_friction_is_in_doubt(
     assert bool(status_search.find_doubt(run)) == bool(doubt) and run.doubt[0] == doubt
     run.direction[1] = -1.0  # the other way it presses less
     assert not status_search.find_doubt(run)
+
+
+@pytest.mark.parametrize(("seed", "tilt"), [(6, 0.0135), (17, 0.0135), (25, 0.1), (5, 0.002)])
+def test_a_body_that_contacts_clamp_is_struck(seed: int, tilt: float, make: Make) -> None:
+    """A stop and a tilted plane hold a body with a hundred times the load of a struck contact. Two contacts
+    opposite to the stop need no force; the rounding of the others' forces moves their rows.
+    """
+    rng = np.random.default_rng(seed)
+    J = np.array([[1.0, 0, 0], [-1, 0, 0], [-math.cos(tilt), math.sin(tilt), 0], [-1, 0, 0], [0, 0, 0]])
+    J[4] = rng.normal(size=3)
+    J[4, 1] = -1.0
+    D = masses(J, rng)
+    free = np.array([0, 0, 0, 0, -1.0])
+    run = make(J, D, [(i, range(0)) for i in range(5)], free=free, active=[1.0] * 5, rests=[1.0] * 5,
+               before=[1.0, 0, 1, 0, 0])  # fmt: skip
+    status_search.solve_contacts(run)
+    assert run.failed[0] == 0
+    on = [0, 2, 4]
+    expected = np.zeros(5)
+    expected[on] = np.linalg.solve((J @ D.T)[np.ix_(on, on)], -free[on])
+    assert run.force[:5] == pytest.approx(expected, rel=1e-6, abs=1e-6)

@@ -406,7 +406,7 @@ def test_tables_of_other_programs(tmp_path):
     ours = Run("x", theirs.time, theirs.values[:, 1:] + [[0.0], [0.25]], ("Ay",), {"Ay": "m/s2"})
     for table in (ours.compare(theirs), theirs.compare(ours)):
         assert table["Ay"].absolute == 0.25 and not table.complete
-        assert table.notes == ("one run has no units: they are taken to be those of the other",)
+        assert table.notes == ("one run has no units: the units of the other run are taken for both",)
     theirs.save(tmp_path / "again.nc")
     assert load_run(tmp_path / "again.nc") == theirs
     path.write_text("t,a\n", encoding="utf-8")

@@ -208,7 +208,7 @@ def message_of(problems: Sequence[Problem], how: Outcome) -> str:
         )
     if solution.status == "infeasible":
         reached = f". There {', '.join(how.at_limits)} reached a limit" if how.at_limits else ""
-        advice = f"Relax a bound, give more time, or another guess={_jumps(problems)}"
+        advice = f"Relax a bound, give more time, more intervals= or another guess={_jumps(problems)}"
         return (
             f"no motion of {systems} that obeys all constraints was found; at the best point "
             f"violated by: {named}{reached}. {advice}"

@@ -104,6 +104,12 @@ def read_problem(
     }
     start = model.state(fixed, parameters, began)
     described = {p.name: (float(x), float(x)) for p, x in zip(states, start, strict=True)}
+    known_at_first = {equations.targets.time, *equations.targets.memory} - {p.symbol for p in steered}
+    for c in first_conditions:
+        if not set(symbols(c.expression)) - known_at_first:
+            raise ParameterError(
+                f"initial= '{c.name}' holds no state, input or unknown; the time begins at t0="
+            )
     last, last_conditions = reader.ends(final, (*states, *steered), "final=")
     arriving, departing = (
         tuple(Condition(str(text), reader.read(text, "link="), (0.0, 0.0)) for text in given)

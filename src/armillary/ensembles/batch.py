@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-# Completed runs of a batch that passed a configuration with a motion without mass.
+# The search for completed runs that passed a configuration with a motion without mass.
 #
-# The loops of a batch keep no rows to detect this. A run is suspect if its last speeds are enormous compared
-# with its start speeds plus the start accelerations times its duration. It is then repeated as a single run,
-# with rows, which checks the masses as all single runs do (runtime/models/failures.py). Runs that pass keep
-# their numbers. The first of the failed runs are also repeated, to find the reason.
+# The loops of a batch keep no rows from which such runs could be detected. A run is suspect if its last
+# speeds are enormous compared with its start speeds plus the start accelerations times its duration. It is
+# then repeated as a single run, which has rows and checks the masses (runtime/models/failures.py). Runs that
+# pass the check keep their numbers. The first of the failed runs are also repeated, to find the reason.
 
 _ENORMOUS = 100.0  # least ratio of last to expected speeds of a suspect run
 _EXAMINED = 256  # successive runs that are not suspect, in order of speed, after which the search ends
@@ -47,7 +47,7 @@ _ROWS = 2000  # most rows of a repeated run
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
-    """Mark runs that passed a motion without mass as failed, with a single run's message."""
+    """Mark runs that passed a motion without mass as failed, with the message of a single run."""
     _explain_failed_runs(plan, outcome)
     if not plan.model.equations.joints_move_bodies or _masses_suffice(plan):
         return
@@ -83,7 +83,7 @@ def _masses_suffice(plan: Plan) -> bool:
 
 
 def _largest_first(size: np.ndarray, runs: np.ndarray) -> Iterator[int]:
-    """Yield runs by decreasing size; the largest few come first, so that all are seldom sorted."""
+    """Yield runs by decreasing size; sort the largest few first, since the others are seldom needed."""
     few = 2 * _EXAMINED
     if size.size > few:
         first = np.argpartition(-size, few)[:few]
@@ -124,7 +124,7 @@ def _is_suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -
 
 
 def _reason_of_stop(plan: Plan, i: int) -> str:
-    """Return why a single run stopped, if at a motion without mass; else ""."""
+    """Return why a single run stopped at a motion without mass; "" if it did not stop at one."""
     settings, step = plan.settings, plan.settings.fixed_step
     rows = max(1.0, np.ceil((settings.t_end - settings.t0) / step / _ROWS)) * step if step else None
     try:
@@ -171,7 +171,7 @@ class Prepared:
     ) -> None:
         """Compile for arguments ``how`` of ``simulate_batch``, with examples of all values that will differ.
 
-        ``size``: the number of runs of later batches, by default the number of example values.
+        ``size`` is the number of runs of later batches, by default the number of example values.
         """
         check_device(device, precision)
         began = time.perf_counter()
@@ -191,7 +191,7 @@ class Prepared:
         threads: int | None = None,
         progress: bool | Callable[[int], None] = False,
     ) -> Batch:
-        """Return runs with given values; the same quantities as in the example values must differ."""
+        """Return runs with given values; the quantities that differ must be those of the example values."""
         known = self.plan.starts
         t0, inputs = self.plan.settings.t0, known.given_inputs
         starts = Starts(self.plan.model, parameters, initial, memory, runs, t0, known, inputs)
@@ -253,8 +253,8 @@ def _show_inputs(inputs: DrivenInputs, outcome: Outcome) -> None:
 def _make_left_over(plan: Plan, engine: Engine, outcome: Outcome, starts: Starts, halted: bool) -> None:
     """Make the runs that an engine left over; after Ctrl-C mark them as not run.
 
-    The first is made as a single run. If it enters configurations that the engine lacks, the engine makes the
-    others again, and so on.
+    The first of them is made as a single run. If it enters configurations that the engine lacks, the engine
+    gets these configurations and tries the remaining runs again. This is repeated until no run is left.
     """
     left_over = np.flatnonzero(outcome.status == LEFT_OVER)
     if halted or not left_over.size:
@@ -373,7 +373,7 @@ class _Crew:
 
     @property
     def outcome(self) -> Outcome:
-        """The results of all runs; without numbers for runs that were not made."""
+        """The results of all runs; runs that were not made have no numbers."""
         if self._outcome is None:
             self._outcome = Outcome.empty(self.plan, self.runs)
         return self._outcome

@@ -2,8 +2,8 @@
 
 A metric is defined once, by formulas for the rows (t, y) of one output:
 
-    slots    numbers kept from row to row: values of rows reduced to one number, by the last, the first, the
-             smallest, the largest or the sum, over the rows at which a condition holds
+    slots    numbers kept from row to row; each is the last, the first, the smallest, the largest or the sum
+             of a value over the rows at which a condition holds
     result   the metric from its slots
 
 All engines use the same formulas: with symbols they give expressions, which engines print as LLVM or CUDA
@@ -54,7 +54,7 @@ class MetricReduction(NamedTuple):
     whole: Callable[[np.ndarray], Operand]
 
 
-# The smallest and the largest value are NaN once a value is.
+# The smallest and the largest value are NaN if any value is NaN.
 LAST = MetricReduction(nan, lambda old, new: new, lambda values: values[-1])
 FIRST = MetricReduction(
     nan, lambda old, new: fn.select(fn.equal(old, old), old, new), lambda values: values[0]
@@ -103,7 +103,7 @@ class Metric:
         raise NotImplementedError
 
     def result(self, slots: Operand, t_first: float) -> Operand:
-        """Return the metric from its slots after the last row; ``t_first``: time of the first row."""
+        """Return the metric from its slots after the last row; ``t_first`` is the time of the first row."""
         return slots[0]
 
     def units(self, of_output: str) -> str:

@@ -55,8 +55,8 @@ class Plan:
     """The runs of a batch, checked and ready for any engine.
 
     ``times`` are the times of all rows. ``kept`` rows become histories of the columns ``history``;
-    ``measured`` rows update the metrics. If all rows lie on grid points, ``grid`` and ``steps`` are the ends
-    and lengths of fixed steps, and ``row_at`` the row due at each grid point or −1; else they are `None`.
+    ``measured`` rows update the metrics. If all rows are at grid points, ``grid`` has the ends and ``steps``
+    the lengths of fixed steps, and ``row_at`` the row at each grid point, or −1; else they are `None`.
     """
 
     model: CompiledModel
@@ -101,8 +101,9 @@ class Plan:
         return float(seen[0]) if seen.size else self.settings.t0
 
     def program_with_rates(self, program: Program, targets: Targets) -> Program:
-        """Return a configuration's program whose outputs, those of the plan, read rates of the state if that
-        pays: an engine with fixed steps knows these rates at a row, unless a step begins with other memory.
+        """Return a configuration's program, which has the plan's outputs, changed so that outputs read rates
+        of the state if that saves time. An engine with fixed steps has these rates at a row, unless updates
+        change the memory between steps.
         """
         if self.method.adaptive or program.update.results:
             return program
@@ -143,7 +144,7 @@ def plan(
     metrics: Metrics | None = None,
     runs: int | None = None,
 ) -> Plan:
-    """Return the plan of a batch; see ``simulate_batch`` for what the arguments mean."""
+    """Return the plan of a batch; ``simulate_batch`` explains the arguments."""
     equations = model.equations
     contacts = bool(equations.system.contacts)
     settings = complete_settings(given, equations.method_family, contacts=contacts)
@@ -214,7 +215,9 @@ def _check_names(asked: Iterable[str], starts: Starts) -> None:
 
 
 def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool) -> list[str]:
-    """Return the outputs whose histories are kept: those requested, or all if no metrics are given either."""
+    """Return the outputs whose histories are kept: the requested ones; without a request, all if there are no
+    metrics (``reduced``), else none.
+    """
     if outputs is None:
         return [] if reduced else list(model.output_names)
     names = [str(name) for name in several(outputs, "outputs=")]
@@ -288,7 +291,7 @@ def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
 
 
 def _snap_times(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
-    """Return the times, each replaced by the nearest of ``others`` if they differ only by rounding."""
+    """Return the times; replace each by the nearest of ``others`` if they differ by at most ``near``."""
     if not len(others):
         return times
     after = np.clip(np.searchsorted(others, times), 0, len(others) - 1)
@@ -334,7 +337,7 @@ def _grid(
 
 
 def _check_size(runs: int, samples: float, history: int, others: int) -> None:
-    """Raise an error if results do not fit into memory; ``others``: numbers per run besides histories."""
+    """Raise an error if results do not fit into memory; ``others`` is the count of a run's other numbers."""
     samples = samples if history else 0.0
     numbers = samples * history + others
     size, most = 8.0 * (runs * numbers + samples), _room()

@@ -41,7 +41,7 @@ _OWN = ("run", "time", "status", "t_stop")  # columns of every dataset and table
 def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return labels: for each group and each name in it, the name in a dataset or table.
 
-    If a column of every batch or an earlier group has the name, it gets the group's name as a prefix, as in
+    A name that is also a column of every batch, or in an earlier group, gets the group's name as a prefix:
     "varied load.q1".
     """
     wished: list[str] = []
@@ -209,7 +209,9 @@ class Batch(PickledValue):
 
     @property
     def failed(self) -> np.ndarray:
-        """Indices of the runs that did not reach an end: diverged, too small or too many steps, not made."""
+        """The indices of the runs that did not reach an end: they diverged, needed too small or too many
+        steps, or were not made.
+        """
         return np.flatnonzero((self.status != STATUS[FINISHED]) & (self.status != STATUS[EVENT]))
 
     def check(self) -> Batch:
@@ -263,7 +265,9 @@ class Batch(PickledValue):
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a table with a row per run: varied values, metrics, status; no histograms and histories."""
+        """Return a table with a row per run: varied values, metrics and status, without histograms and
+        histories.
+        """
         pd = require("pandas", extra="data", purpose="Tables")
         flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
         labels = labels_of(metric=flat, varied=self.varied)["varied"]

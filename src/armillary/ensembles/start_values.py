@@ -61,7 +61,7 @@ def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
 
 
 def without_texts(value: Given, read: Callable[[str], float]) -> Given:
-    """Return values in which ``read`` has replaced texts such as "3 mm" by numbers."""
+    """Return the values; replace texts such as "3 mm" by the numbers that ``read`` returns."""
     texts = isinstance(value, list | tuple) or getattr(value, "dtype", np.dtype(float)).kind in "UO"
     return [read(v) if isinstance(v, str) else v for v in value] if texts else value
 

@@ -1,9 +1,9 @@
 """The starts of many runs: parameters, states and memory, from values that may differ from run to run.
 
-Blocks of runs start at once if starts are numbers given by name, or if `FoundStarts` can compute them (closed
-loops, mass centres, memories that begin with an expression, momenta). If contacts are decided at the start or
-starts have derivatives, the code of single runs computes the start of each run, or of one run if all start
-alike.
+The starts of a block of runs are computed together if they are numbers given by name, or if `FoundStarts` can
+compute them (closed loops, mass centres, memories that begin with an expression, momenta). If contacts are
+decided at the start or starts have derivatives, the code of single runs computes the start of each run, or of
+one run if all runs start alike.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ from armillary.solver.language.language import CLOSED
 from armillary.solver.llvm.closing_code import loop_code
 from armillary.untyped import DataTable
 
-# Starts of many runs that must be computed: closed loops, mass centres, memories that begin with expressions,
-# momenta.
-#
+# Computed starts of many runs: closed loops, mass centres, memories that begin with expressions, momenta.
 # Compiled code closes loops and computes momenta run by run; expressions are evaluated for all runs at once.
 
 
@@ -232,7 +230,8 @@ class Starts(VariedValues):
     def _exclude_unsuitable_runs(self, inside: DataTable) -> None:
         """Exclude runs that this kind of model refuses.
 
-        Of many runs a few far apart are checked first, the others only if one of these is refused.
+        Of many runs a few with different values are checked first, the others only if one of these is
+        refused.
         """
         spread = np.unique(np.linspace(0, self.runs - 1, _EXAMINED).astype(int))
         ends = [f(column) for column in self.columns["parameters"].values() for f in (np.argmin, np.argmax)]
@@ -247,8 +246,8 @@ class Starts(VariedValues):
     def _exclude_weak_places(self, state: np.ndarray, i0: int) -> None:
         """Exclude runs from i0 on that start in a configuration with a motion without mass.
 
-        Candidates have the axes of a joint in a plane. Only parameters of the bodies at this joint differ
-        between runs; so runs with extreme parameters are checked first, others only if one of these fails.
+        Candidates start with the axes of a joint in one plane. Runs with extreme parameters are checked
+        first, the other candidates only if one of these fails.
         """
         columns = self.columns["parameters"].values()
         for joint in self.model.three_angles:
@@ -294,8 +293,8 @@ class Starts(VariedValues):
     def block_with_motion(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the same as ``block``, and the motions at the start: [coordinates, all speeds, states].
 
-        Motions are computed only if loops may have to be closed: poorly chosen dependent speeds do not follow
-        from a state.
+        Motions are computed only if loops may have to be closed, since a state does not determine poorly
+        chosen dependent speeds.
         """
         parameters = self._parameter_columns(i0, i1)
         state, memory, motion = self._start_states(i0, i1)
@@ -328,7 +327,7 @@ class Starts(VariedValues):
 
     @property
     def inputs(self) -> DrivenInputs | None:
-        """Inputs over time; those without data keep their value at the start of each run."""
+        """Inputs over time; inputs without data keep their value at the start of each run."""
         with self._making:  # once for all threads, since memories contain addresses of its data
             return self._complete_inputs
 
@@ -450,7 +449,9 @@ class Starts(VariedValues):
         return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]]), np.empty((0, i1 - i0))
 
     def _numbers(self, i0: int, i1: int, speeds: Sequence[str]) -> np.ndarray:
-        """Return given or described values of coordinates, ``speeds`` and states, a column per run."""
+        """Return values of coordinates, ``speeds`` and states, given or from the description, a column per
+        run.
+        """
         equations = self.model.equations
         q, u, _ = initial_values(equations, self._first_initial)
         all_speeds = [s.data.name for s in equations.system.speeds]
@@ -479,7 +480,7 @@ class Starts(VariedValues):
 
     @cached_property
     def _first_initial(self) -> DataTable:
-        """Return initial values of the first run, without varied Euler parameters; see `_make_unit`."""
+        """The initial values of the first run, without varied Euler parameters; see `_make_unit`."""
         names = self.model.base.coordinate_names
         fours = {names[q + k] for q in self.model.equations.program.quaternions for k in range(4)}
         varied = fours & set(self.columns["initial"])

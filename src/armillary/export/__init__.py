@@ -53,10 +53,10 @@ def export(
 ) -> Path:
     """Write the equations as a stand-alone program and return its path.
 
-    Options of all languages: ``inputs`` over time, which the program then contains; ``force`` to replace
-    files; and ``configurations``: whether the program holds the equations of all configurations that runs can
-    reach, so that runs can lock and unlock joints and exchange dependent speeds (None: if events lock or
-    unlock).
+    All languages have these options: ``inputs`` over time, which the program then contains; ``force`` to
+    replace files; and ``configurations``, whether the program has the equations of all configurations that
+    runs can reach, so that runs can lock and unlock joints and exchange dependent speeds (by default if
+    events lock or unlock).
     """
     one_of(language, LANGUAGES, "cannot export to ")
     file_path(path, "path")

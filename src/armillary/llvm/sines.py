@@ -18,7 +18,7 @@ TWO_OVER_PI = 6.36619772367581382433e-01
 PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
 ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole number in the low bits
 SHORT_PARTS = (1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-LIMIT = LARGEST_ANGLE  # larger angles take another path
+LIMIT = LARGEST_ANGLE  # larger angles need other code
 
 
 def within_limit(v: Instructions, x: str) -> str:
@@ -39,9 +39,10 @@ def reduce_angle(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tupl
 
 
 def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, str]:
-    """Emit r and e without the need for fused operations.
+    """Emit r and e, exact also without fused operations.
 
-    Parts of π/2 have 33, 33 and 53 bits, so products with the first two are exact. ``shifted``: 2x/π + ROUND.
+    Parts of π/2 have 33, 33 and 53 bits, so products with the first two are exact. ``shifted`` is 2x/π +
+    ROUND.
     """
     return short_remainder(v, x, v.sub(shifted, ROUND))
 
@@ -63,10 +64,10 @@ def odd(v: Instructions, n: str) -> str:
 # Angles beyond LIMIT are replaced by equivalent small ones, after Payne and Hanek (1983).
 #
 # An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Only the bits of 1/2π from 2⁻ᴱ on determine the
-# fraction of a turn; the product of 192 of them with m has 128 correct bits. The angle within its turn is a
-# double x' plus a rest e. The turn is counted from 3/8 to 11/8, so that n, the nearest number of quarters, is
-# at least 2: the rest can be divided by n and put into the third part of π/2. Sines of x' then use
-# n·third − e instead of n·third, and the usual case needs no further operation.
+# fraction of a turn; the product of 192 of these bits with m has 128 correct bits. The angle within its turn
+# is a double x' plus a rest e. Turns are counted from 3/8 to 11/8, so that n, the nearest number of quarters,
+# is at least 2. The rest is divided by n and subtracted from the third part of π/2. So sines of x' use
+# n·third − e instead of n·third, and usual angles need no further operation.
 
 _WORDS = 21  # of 64 bits: a zero, then the bits of 1/2π that the largest exponent needs
 
@@ -224,13 +225,13 @@ def _signed_word(word: int) -> int:
 #     sin(r − e) = r − (e + r·w·S(z)),     cos(r − e) = 1 + w·(1 + w·C(z)),
 #
 # and n mod 4 determines which of the two is the sine, and the signs. Errors are below 1 ulp for |x| < 8·10⁵
-# (tested; without e up to 1.7). S and C do not use e, which changes results by less than 0.01 ulp and makes
-# the longest chain of code with few angles 10 cycles shorter. A library call computes one angle at a time and
-# saves registers; here a vector holds several angles.
+# (tested; without e up to 1.7 ulp). S and C do not use e, which changes results by less than 0.01 ulp and
+# makes the longest chain of code with few angles 10 cycles shorter. A library call would compute one angle at
+# a time and save registers; here a vector holds several angles.
 #
-# Beyond LIMIT there are two ways. A separate function calls the library's functions; the other angles of the
-# vector are not affected. Sines within arranged code have no branches: larger angles are replaced beforehand
-# by equivalent ones within two turns (above).
+# Angles beyond LIMIT are handled in two ways. `sine_cosine_function` calls the library's functions for them;
+# the other angles of the vector are not affected. Sines within arranged code have no branches: larger angles
+# are replaced beforehand by equivalent angles within two turns (above).
 
 _SINE = (
     -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -284,7 +285,7 @@ def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str,
 #     sin(r + nπ) = (−1)ⁿ sin r,     cos(r + (n + ½) π) = −(−1)ⁿ sin r,     sin r = r + r³ P(r²),   |r| ≤ π/2,
 #
 # so one polynomial is enough, which halves the number of operations; its relative error is below 2⁻⁶¹. r is
-# rounded once, so results are within 2.2 ulp; near zeros, within 1e-31.
+# rounded once, so results are within 2.2 ulp; near the function's zeros, within 1e-31.
 
 PI = (3.141592653589793, 1.2246467991473532e-16)  # the remainder is 3e-33
 HALF_TURNS = 50.0  # rad, largest angle
@@ -319,13 +320,13 @@ def sine_of_remainder(v: Instructions, r: str, shifted: str) -> str:
     return _flip_sign(v, sine, v.integer("shl", v.as_bits(shifted), 63))
 
 
-# Angles whose bound is not beyond 3.5 rad, as C atan x with C up to 2.2, are not reduced at all:
+# Angles that are bounded by 3.5 rad, such as C atan x with C up to 2.2, are not reduced at all:
 #
 #     sin x = x + x³ S(x²),     cos x = 1 + x² C(x²)
 #
 # with minimax polynomials of errors below 2⁻⁵⁸. The longest chain of operations takes about 24 cycles, not
-# 45, and there is a fifth less of them: a vector of eight takes 0.55 of the time (x86-64), and an evaluation
-# of a car 0.95. Results are within 1.5e-15, sines of small angles relative to their value.
+# 45, and the operations are a fifth fewer: a vector of eight takes 0.55 of the time (x86-64), and an
+# evaluation of a car 0.95. Errors are below 1.5e-15, for sines of small angles relative to the sine.
 
 SHORT_ANGLES = 3.5  # rad, largest angle
 SHORT_SINE = (

@@ -1,7 +1,7 @@
 """Elementary functions of vectors, as LLVM code.
 
 ``function`` returns the code of a function for vectors of any length; ``instructions.py`` writes the lines.
-There are no calls, branches or tables, except that tangents of angles beyond 8·10⁵ are the library's. The
+There are no calls, branches or tables, except a call of the library for tangents of angles beyond 8·10⁵. The
 largest errors found, in units of the last place:
 
     exp 0.8   log 0.9   atan 1.5   atan2 0.9   asin 0.7   acos 0.7   tan 1.5   tanh 0.9   pow 1.2
@@ -47,7 +47,7 @@ TAN_SERIES = (
 
 
 def tan(v: Instructions, x: str) -> str:
-    """Emit tan x within 1.6 ulp for angles below LIMIT; larger ones by the library."""
+    """Emit tan x within 1.6 ulp for angles below LIMIT, by the library for larger angles."""
     name = f"library_tan_{v.lanes}"
     return v.select_rare(within_limit(v, x), [_tan(v, x)], lambda: [v.library("tan", name, x)])[0]
 
@@ -125,11 +125,11 @@ def _add_arcsine(v: Instructions, size: str, inner: str, base: list[str], factor
 #     to 2        π/4 + atan((a − b) / (a + b))   1
 #     above       π/2 + atan(−b / a)              2
 #
-# so that |q| ≤ ½ for the quotient q; the left half plane is its mirror image. a − b is exact. The errors of
-# q, including that of a + b, are computed with fused multiplications, and so is the rounding error of the sum
-# with the turns. atan(q) = q + q³ P(q²), P a minimax polynomial with a relative error of atan below 2⁻⁶¹.
+# so that |q| ≤ ½ for the quotient q; the left half plane is the mirror image. a − b is exact. The error of q,
+# including the error of a + b, is computed with fused multiplications, and so is the rounding error of the
+# sum with the turns. atan(q) = q + q³ P(q²), P a minimax polynomial with a relative error of atan below 2⁻⁶¹.
 #
-# For atan, b = 1: q is exact below ½, and beyond it is not corrected: with the corrections the error would be
+# For atan, b = 1: q is exact below ½, and is not corrected above ½. With the corrections the error would be
 # 0.8 ulp, and the time 1.6 times as long.
 
 PI_OVER_4 = (0.7853981633974483, 3.061616997868383e-17)
@@ -152,7 +152,7 @@ def atan(v: Instructions, x: str) -> str:
     turns = v.choose(above, HALF_PI[0], v.choose(inner, 0.0, PI_OVER_4[0]))
     q = v.div(over, below)
     z = v.mul(q, q)
-    # The rests of π/4 and π/2 are the same share of both.
+    # The second parts of π/4 and π/2 are in the same ratio to the first parts.
     tail = v.fma(v.mul(q, z), v.polynomial(z, ATAN_SERIES), v.mul(turns, HALF_PI[1] / HALF_PI[0]))
     return _odd(v, v.add(turns, v.add(q, tail)), x, size)
 
@@ -338,10 +338,10 @@ def split(v: Instructions, x: str) -> tuple[str, str]:
 #
 #     xʸ = 2ᵖ,   p = y log₂ |x|,   log₂ |x| = k + s (C₁ + C₃ s² + s⁴ Q(s²)),   s = (m − 1) / (m + 1)
 #
-# with |x| = 2ᵏ m, √½ ≤ m < √2. p may be as large as 1075, so that an error below the last place of the result
-# needs eleven bits more of p than a double has: all but Q are pairs of doubles, the second the rounding error
-# of the first (after Dekker 1971, with fused multiplications). Q, a minimax polynomial with a relative error
-# of the logarithm below 2⁻⁷³, adds at most 2⁻¹² of the whole.
+# with |x| = 2ᵏ m, √½ ≤ m < √2. p may be as large as 1075; for a result that is right to its last place, p
+# then needs eleven bits more than a double has. So all numbers but Q are pairs of doubles, the second the
+# rounding error of the first (after Dekker 1971, with fused multiplications). Q, a minimax polynomial with a
+# relative error of the logarithm below 2⁻⁷³, adds at most 2⁻¹² of the sum.
 
 FIRST = (2.8853900817779268, 4.0710547481862066e-17)  # C₁ = 2 / ln 2
 THIRD = (0.9617966939259756, 5.0577616648125907e-17)  # C₃ = 2 / (3 ln 2)
@@ -442,7 +442,7 @@ BINARY: dict[str, Callable[[Instructions, str, str], str]] = {"atan2": atan2, "p
 
 
 def near_function(name: str, size: float) -> Callable[[Instructions, str], str] | None:
-    """Return code without branches for arguments up to ``size`` in magnitude, or None if there is none."""
+    """Return code without branches for arguments up to ``size`` in magnitude; `None` if there is none."""
     if name not in USUAL:
         return UNARY[name]
     bounded = bounded_sine(name, size)

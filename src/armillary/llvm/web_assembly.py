@@ -22,15 +22,15 @@ from armillary.llvm.vector_math import ATAN_SERIES, PI_OVER_4
 #
 # Elementary functions come from ``vector_math``, on single numbers. Sines, cosines and tangents of angles
 # beyond 8·10⁵ and remainders are functions of the host (JavaScript's ``Math``). WebAssembly has no fused
-# multiply-add. Here it is
+# multiply-add. It is replaced by
 #
 #     a·b + c = (p + c) + e,   p + e = a·b without error (Dekker 1971)
 #
-# which has the same result if p + c is exact. That holds wherever these functions use it: to subtract a
+# which has the same result if p + c is exact. The sum is exact wherever these functions use it: to subtract a
 # product from a number near it, or to find the rounding error of a product. For products of a whole number n
 # and π/2, in sines, π/2 is h + l with h of 33 bits, and (x − n·h) − n·l has no rounding for |n| < 2²⁰: all
-# numbers are multiples of 2⁻⁵³, and the differences are below 1. The rest of sine and cosine rounds products:
-# errors are below 1.3 ulp, not 1, and derivatives of an arm take 0.9 of the time.
+# numbers are multiples of 2⁻⁵³, and the differences are below 1. All other operations of sine and cosine
+# round products: errors are below 1.3 ulp, not 1, and derivatives of an arm take 0.9 of the time.
 
 # Functions of the host: the name in the code, the host's module and function.
 HOSTS = {
@@ -156,8 +156,8 @@ def _reduction_function(lanes: int) -> str:
 
 
 def _fused_function(name: str, lanes: int) -> str:
-    """Return a function for a·b + c. Beyond 2⁹⁹⁶ the halves of a or b would overflow; elementary functions,
-    which alone need fused operations, reduce their arguments before.
+    """Return a function for a·b + c. Beyond 2⁹⁹⁶ the halves of a or b would overflow; but only elementary
+    functions need fused operations, and they reduce their arguments first.
     """
     v = Instructions(lanes or 1, single=not lanes)
     product = v.mul("%a", "%b")
@@ -182,10 +182,9 @@ def _split(v: Instructions, x: str) -> tuple[str, str]:
 
 # A WebAssembly module from one relocatable object of LLVM.
 #
-# An object file imports memory and stack pointer, its constants have no addresses, and the numbers that refer
-# to these are padded to five bytes, with a list of their positions. Here the constants get addresses behind a
-# stack, references are written with as few bytes as they need, and the functions that a host calls are
-# exported:
+# An object file imports memory and stack pointer; its constants have no addresses, and references to them are
+# padded to five bytes, with a list of their positions. The linker gives the constants addresses behind a
+# stack, writes references with as few bytes as they need, and exports the functions that a host calls:
 #
 #     memory   0 … stack          the stack, which grows down to zero
 #              stack … data_end   constants of the code
@@ -524,8 +523,8 @@ def web_assembly(
 ) -> Linked:
     """Return modules of LLVM text as one WebAssembly module that exports some of their functions.
 
-    ``room`` is the memory in bytes that the host needs behind the module's own; functions in ``apart`` are
-    never inlined, which keeps the module small; functions in ``table`` are called by their index in it, from
+    ``room`` is the memory in bytes that the host needs behind the module's memory. Functions in ``apart`` are
+    never inlined, which keeps the module small. Functions in ``table`` are called by their index in it, from
     1 on. The stack is ``stack`` bytes larger than usual.
     """
 

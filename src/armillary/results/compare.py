@@ -14,8 +14,8 @@ from armillary.algebra.arguments import from_zero, index_of_name, table
 from armillary.text_tables import aligned
 from armillary.untyped import DataTable, Given
 
-# Two samples belong to the same instant when their times differ by no more than this part of the interval:
-# above what rounding does to a sum of 100,000 steps (3e-12, measured), far below any sampling step.
+# Two samples belong to the same instant if their times differ by no more than this part of the interval:
+# more than the rounding error of a sum of 100,000 steps (3e-12, measured), far less than any sampling step.
 _SAME_INSTANT = 1e-10
 
 Tolerance: TypeAlias = float | tuple[float, float]
@@ -156,9 +156,9 @@ class ComparedColumns(NamedTuple):
 def pair_columns(here: ComparedColumns, there: ComparedColumns, *, interpolate: bool) -> Pair | None:
     """Return columns at common instants; `None` if there are none.
 
-    If one run has every instant of the other, in the time that both cover, samples are taken directly. Else,
-    if `interpolate` allows, the run with more samples is interpolated linearly at the instants of the other;
-    a note states the possible error, h²|y″|/8 from second differences.
+    If one run has every instant of the other, in the time that both cover, samples are taken directly.
+    Otherwise, if `interpolate` is true, the run with more samples is interpolated linearly at the instants of
+    the other; a note states the possible error, h²|y″|/8 from second differences.
     """
     if not here.time.size or not there.time.size:
         return None
@@ -187,7 +187,9 @@ def pair_columns(here: ComparedColumns, there: ComparedColumns, *, interpolate: 
 
 
 def _bend(column: np.ndarray) -> float:
-    """Return the largest distance of lines between samples from the curve, relative to its size."""
+    """Return the largest distance between the curve and straight lines through its samples, relative to its
+    size.
+    """
     size = np.max(np.abs(column), where=np.isfinite(column), initial=0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         second = np.abs(np.diff(column, 2))
@@ -212,8 +214,8 @@ def shared_instants(here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np
 class Tolerances(NamedTuple):
     """The tolerance of each output: atol + rtol times its largest magnitude.
 
-    `special` has names or patterns (`A.*`) with a relative tolerance, or with (relative, absolute); of
-    several that match, the first counts.
+    `special` has names or patterns (`A.*`) with a relative tolerance, or with (relative, absolute); the first
+    one that matches counts.
     """
 
     rtol: float
@@ -236,7 +238,7 @@ def largest_differences(
 
         absolute = max |a − b|,    relative = max |a − b| / max(|a|, |b|)
 
-    Each maximum runs over all instants, so a signal's zero crossings do not blow up its relative difference.
+    Each maximum is over all instants, so zero crossings of a signal do not increase its relative difference.
     Equal infinities, and NaN against NaN, count as no difference; NaN against a number gives NaN.
     """
     differences = []

@@ -1,7 +1,7 @@
 """Runs as NetCDF, CSV and Parquet files, and as xarray and pandas objects.
 
-All formats carry the same `FileContent`, samples and metadata. A name that a format does not allow is
-replaced there by a label; the name itself is kept in the metadata. ERD files come last.
+All formats have the same `FileContent`, samples and metadata. If a format does not allow a name, the file has
+a label in its place, and the name in its metadata. ERD files come last.
 
 ERD files are the tables of time histories that AUTOSIM's programs wrote, readable by ERD plotters.
 Source: Sayers (1990), Appendix B, subroutine OPNOUT; the format is defined in Sayers (1987), *ERD
@@ -22,8 +22,8 @@ data-processing software reference manual, version 2.00*, UMTRI-87-2.
 
 Files are written as text, one sample per line, time as the first channel, every number with all its digits.
 Names, units and descriptions are cut to the format's widths and to ASCII for other readers; `ARMILRUN` lines
-keep them whole, so that a run comes back equal. These files are read, text of other programs (free, or in the
-columns of a FORMAT line), and 32-bit binary numbers in a .bin file beside the header, as AUTOSIM wrote them.
+keep them whole, so that a loaded run equals the saved one. Also read are texts of other programs (free, or in
+the columns of a FORMAT line), and 32-bit binary numbers in a .bin file beside the header, as AUTOSIM wrote.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-# Samples per chunk of a NetCDF variable: 1 MiB, few and large, so that a column is read in a few strokes.
+# Samples per chunk of a NetCDF variable: chunks of 1 MiB, so that a column is read in a few operations.
 _CHUNK = 2**17
 
 BATCH = "armillary_batch"  # the attribute of a NetCDF file that holds a batch
@@ -74,7 +74,7 @@ _NAMES_OF_TIME = (TIME, "t")  # in other programs
 
 
 def write_record(path: str | os.PathLike[str], record: FileContent) -> None:
-    """Write a file of the format that its suffix names; it replaces an older one once it is complete."""
+    """Write a file in the format that its suffix names; it replaces an older file once it is complete."""
     writer = _format(path).write
     with replacing(path) as temporary:
         writer(temporary, record)
@@ -137,7 +137,9 @@ def to_pandas(record: FileContent) -> pandas.DataFrame:
 
 
 def _write_netcdf(path: Path, record: FileContent) -> None:
-    """Write a NetCDF file, made in memory first: on a full disk HDF5 prints pages, and crashes at exit."""
+    """Write a NetCDF file. It is made in memory first, since on a full disk HDF5 prints long messages and
+    crashes at exit.
+    """
     require_netcdf()
     h5netcdf = require("h5netcdf", extra="data", purpose="NetCDF files")
     dataset = to_xarray(record)
@@ -177,10 +179,10 @@ def _read_netcdf(path: Path) -> FileContent:
 
 @contextmanager
 def open_netcdf(path: Path) -> Iterator[xarray.Dataset]:
-    """A dataset in a NetCDF file, undecoded: an output in "hours" is a number, not a timedelta."""
+    """Open the dataset in a NetCDF file, undecoded: an output in "hours" is a number, not a timedelta."""
     xr, h5py = (require(name, extra="data", purpose="NetCDF files") for name in ("xarray", "h5py"))
-    # h5netcdf reads this attribute first; if that fails, what it leaves behind prints a traceback when it is
-    # collected.
+    # h5netcdf reads this attribute first; if that fails, its half-made object prints a traceback when it is
+    # collected. So it is read here before.
     with h5py.File(path, "r") as file:
         file.attrs.get("_nc3_strict")
     with xr.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
@@ -238,8 +240,8 @@ def _read_parquet(path: Path) -> FileContent:
 #     0.0,1.5
 #     0.5,0.1
 #
-# A table without comment lines is another program's, such as those that Armillary exports: units are in its
-# headings or unknown, and time is its first column.
+# A table without comment lines comes from another program, such as one that Armillary exports: its units are
+# in the headings or unknown, and time is its first column.
 
 
 def _write_csv(path: Path, record: FileContent) -> None:
@@ -293,11 +295,11 @@ _TEXT, _FLOAT32 = 5, 1  # kinds of numbers
 _MOST = 100_000  # channels; a header that states more is damaged
 _WIDTHS = {"SHORTNAM": 8, "LONGNAME": 32, "UNITSNAM": 8, "GENNAME": 32, "RIGIBODY": 32}
 
-# Samples are evenly spaced if no interval differs from the mean by more than this part of it: more than the
-# rounding of added steps, less than the extra sample of an event.
+# Samples are evenly spaced if no interval differs from the mean by more than this part of the mean: more than
+# the rounding errors of added steps, less than the extra sample of an event.
 _EVEN = 1e-6
 
-# Generic names are what a plotter writes along an axis for several channels; they follow from the units.
+# Generic names, which a plotter writes along an axis of several channels, follow from the units.
 _GENERIC = {
     "m": "Translation", "m/s": "Translational Speed", "m/s2": "Translational Acceleration", "rad": "Rotation",
     "rad/s": "Angular Speed", "rad/s2": "Angular Acceleration", "N": "Force", "N*m": "Moment", "J": "Energy",
@@ -389,7 +391,7 @@ def _read_header(file: TextIO) -> _Header:
             return _Header(channels, samples, kind, float(numbers[5]), texts, lists, own)
         if keyword in _WIDTHS:
             lists[last := keyword] = line[8:].rstrip("\n")
-        elif keyword.startswith("&") and last:  # a list too long for one line goes on
+        elif keyword.startswith("&") and last:  # the continuation of a long list
             filled = lists[last]
             lists[last] = filled + " " * (-len(filled) % _WIDTHS[last]) + line[8:].rstrip("\n")
         elif keyword == _OWN:
@@ -458,7 +460,7 @@ def _read_binary(path: Path, header: _Header) -> np.ndarray:
     beside += [path.with_suffix(end) for end in (".BIN", ".bin")]
     source = next((candidate for candidate in beside if candidate.is_file()), None)
     if source is None:
-        raise ValueError(f"its numbers are in '{beside[3].name}', which is not there")
+        raise ValueError(f"its numbers are in '{beside[3].name}', which does not exist")
     raw = source.read_bytes()
     row = 4 * header.channels
     for order in "<>":

@@ -74,7 +74,7 @@ def read_metadata(metadata: DataTable, line: str) -> bool:
 def distinct_labels(
     labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None
 ) -> list[str]:
-    """Return the labels, numbered if already taken, as time's is; none is longer than `width`."""
+    """Return the labels; number labels that are taken already, as that of time, and cut all to `width`."""
     used, result = set(taken), []
     for label in labels:
         numbered = (_number_label(label, str(number), width) for number in itertools.count(2))

@@ -1,6 +1,6 @@
-"""Runs: samples of every output of one simulation, with all values that it was made from.
+"""Runs: samples of every output of one simulation, with the values from which the run was made.
 
-A pickle holds the data of a run, without the objects of the process that made it. Damaged files are refused.
+A pickle has the data of a run, without the objects of the process that made it. Damaged files are refused.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _made_again(kind: type, held: DataTable, read_only: tuple[str, ...] = ()) ->
 Info: TypeAlias = str | int | float
 
 FILE_VERSION = 1
-_SHOWN = 8  # outputs listed in a summary: the last, since requested outputs follow the states
+_SHOWN = 8  # outputs listed in a summary: the last ones, since requested outputs follow the states
 _NAMED = 3  # other outputs that a summary names
 
 
@@ -97,10 +97,10 @@ class Event(NamedTuple):
 class Run:
     """The immutable record of one simulation.
 
-    `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The run
-    takes the arrays over without a copy; through it they are read-only. `outputs` are the names that were
-    requested, in the model or by selection; the others are states. `info` has how the run was made:
-    versions, method, step, status, date.
+    `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The run keeps
+    the given arrays without a copy, and shows them read-only. `outputs` are the names that were requested, in
+    the model or by selection; the other names are states. `info` states how the run was made: versions,
+    method, step, status, date.
 
         run["tip height"]       samples of an output
         run.final["A.q1"]       its last value
@@ -153,11 +153,12 @@ class Run:
     def filled(
         self, time: np.ndarray, values: np.ndarray, info: dict[str, Info], events: Sequence[tuple[float, str]]
     ) -> Run:
-        """Return a run with these rows and the other data of this one: a model makes its runs from one
+        """Return a run with these rows and the other data of this run; a model makes its runs from a run
         without rows.
 
-        The run takes over ``info``, which has plain values, and the arrays. ``values`` fit the names and have
-        no negative zeros, nor have times that are read-only already because other runs share them.
+        The new run keeps ``info``, which has plain values, and the arrays without copies. ``values`` must fit
+        the names and have no negative zeros. Times that are read-only, since other runs share them, must have
+        none either.
         """
         made: Run = object.__new__(type(self))
         made.__dict__.update(
@@ -220,7 +221,9 @@ class Run:
         return self._sample(-1)
 
     def select(self, *patterns: str) -> tuple[str, ...]:
-        """Return the names of outputs by name or pattern (`A.*`), in the order requested; else all."""
+        """Return the names of outputs by name or pattern (`A.*`), in the order requested; without a pattern
+        all.
+        """
         chosen: dict[str, None] = {}
         for pattern in patterns:
             arguments.text(pattern, "the name of an output")
@@ -258,11 +261,11 @@ class Run:
         tolerances: Mapping[str, Tolerance] | None = None,
         interpolate: bool = True,
     ) -> Comparison:
-        """Return the largest differences of the outputs both runs have, or of the named ones (`A.*` names
-        several).
+        """Return the largest differences of the outputs that both runs have, or of the named ones (`A.*`
+        names several).
 
-        An output agrees when it differs by no more than atol + rtol times its largest magnitude; `tolerances`
-        has other ones by name or pattern: a relative tolerance, or (relative, absolute). Units of equal
+        An output agrees if it differs by no more than atol + rtol times its largest magnitude. `tolerances`
+        has other tolerances by name or pattern: a relative one, or (relative, absolute). Units of equal
         dimension are converted to this run's. Runs with different sample times are compared at common times;
         if these are not all times of one run, a run is interpolated, with a note.
         """
@@ -281,7 +284,7 @@ class Run:
             if UNKNOWN not in (ours, theirs) and label_units(theirs) != label_units(ours):
                 notes.append(f"'{name}' is converted from {theirs} to {ours}")
         if any((self.units[name] == UNKNOWN) != (other.units[name] == UNKNOWN) for name in common):
-            notes.append("one run has no units: they are taken to be those of the other")
+            notes.append("one run has no units: the units of the other run are taken for both")
         pair = pair_columns(self._ascending(common), other._ascending(common, factors), interpolate=allowed)
         if pair is None:
             raise ArmillaryError(
@@ -307,10 +310,10 @@ class Run:
 
     def psd(self, *names: str, segment: float | None = None) -> PowerSpectrum:
         """Return one-sided power spectral densities of outputs over frequencies in Hz, by Welch's method with
-        half overlapped Hann windows.
+        Hann windows that overlap by half.
 
-        Without a name, outputs of the model are taken, or all if it has none. ``segment`` is the length of a
-        window in s, the whole run if left out; rows must have equal steps of time (``sample=``).
+        Without a name, the outputs of the model are used, or all columns if it has none. ``segment`` is the
+        length of a window in s, the whole run if left out; rows must have equal steps of time (``sample=``).
         """
         from armillary.results.spectra import run_spectrum
 
@@ -462,7 +465,7 @@ def _read_only(array: ArrayLike) -> np.ndarray:
 
 
 def _given_away(array: np.ndarray) -> np.ndarray:
-    """Make an array read-only; if it was writable, zeros lose their signs first."""
+    """Make an array read-only; if it was writable, remove the signs of zeros first."""
     if array.flags.writeable:
         array += 0.0
     return _lock_array(array)

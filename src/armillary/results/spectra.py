@@ -37,8 +37,8 @@ def iso2631_weighting(frequency: object, kind: str = "Wk") -> np.ndarray:
 
         |H| = |H_h| |H_l| |H_t| |H_s|       band limits, acceleration-velocity transition, upward step
 
-    "Wk" is for vertical vibration of people who sit or stand, "Wd" for horizontal, "Wf" for motion sickness,
-    "Wc" at the backrest, "We" for rotation, "Wj" under the head of people who lie. Source: annex A.
+    "Wk" is for vertical and "Wd" for horizontal vibration of people who sit or stand, "Wf" for motion
+    sickness, "Wc" for the backrest, "We" for rotation, "Wj" for the head of people who lie. Source: annex A.
     """
     one_of(kind, tuple(_WEIGHTINGS), "there is no weighting ")
     f1, f2, f3, f4, q4, f5, q5, f6, q6 = _WEIGHTINGS[kind]

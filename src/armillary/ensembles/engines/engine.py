@@ -27,7 +27,7 @@ LEFT_OVER = 100  # status of a run that an engine leaves to single runs
 
 
 class Engine:
-    """An object that makes runs i0 … i1 − 1 of a plan from starts; any thread may call it."""
+    """An object that makes the runs i0 … i1 − 1 of a plan from starts; several threads may call it."""
 
     name: str  # for the info of results
     threads: ClassVar[int | None] = None  # number of threads that call it; None: the user chooses
@@ -50,7 +50,7 @@ class Engine:
 
     @property
     def chunk(self) -> int | None:
-        """The number of runs that one call needs; None for any number."""
+        """The number of runs that one call needs; `None` if it takes any number."""
         return None
 
     @property
@@ -63,7 +63,7 @@ class Engine:
         return False
 
     def make_ready(self) -> None:
-        """Compile everything before threads begin, whose stacks may be too small for the compiler."""
+        """Compile everything before threads begin, since their stacks may be too small for the compiler."""
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         raise NotImplementedError
@@ -148,7 +148,9 @@ def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
 
 
 class _UnfusedWriter(Writer):
-    """A writer that fuses no operations: a metric has the same bits on all processors, as in single runs."""
+    """A writer that fuses no operations, so that a metric has the same bits on all processors and in single
+    runs.
+    """
 
     def multiply_add(self, a: str, b: str, c: str) -> str:
         return self.add(self.mul(a, b), c)

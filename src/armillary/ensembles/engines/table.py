@@ -1,4 +1,4 @@
-"""The list of engines, the choice among them, and the engine that makes runs in Python."""
+"""The list of engines, the choice of an engine, and the engine that makes runs one by one in Python."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Source:
 
     equations: DerivedEquations
     description: ExportDescription
-    values: tuple[float, ...]  # of parameters, for the reference numbers: default, or 1 without a default
+    values: tuple[float, ...]  # of parameters, for the reference numbers: defaults, 1 where there is none
     others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
     prefix: str = ""  # suffix of the names of its functions
     passing: bool = False  # whether runs pass singular configurations
@@ -172,8 +172,8 @@ class Source:
 
     @property
     def set_places(self) -> list[int]:
-        """For each event and each coordinate, 1 if the event sets it and loops are then closed again, else 0;
-        empty if no event does so.
+        """For each event and each coordinate, 1 if the event sets it and loops are then closed again, else 0.
+        The list is empty if no event does so.
         """
         system, own = self.equations.system, self.equations.coordinates
         events = [{s.data.name for s in event.changes} for event in self.equations.targets.watched]
@@ -226,10 +226,11 @@ def make_source(
 ) -> Source:
     """Return the equations checked and described; raise an error that names a part that cannot be exported.
 
-    ``configurations``: whether the program contains all configurations, if the language supports this; None:
-    if events lock or unlock, and with ``exchanges`` also if loops alone have few enough to be listed.
-    ``passes``: whether programs of the language pass singular configurations; ``stiff``: whether they have
-    linearly implicit methods; ``sparse``: whether the equations of these methods may be sparse.
+    ``configurations`` states whether the program contains all configurations, if the language supports this.
+    With `None` it does if events lock or unlock, and with ``exchanges`` also if loops alone have few enough
+    configurations to be listed. ``passes`` states whether programs of the language pass singular
+    configurations, ``stiff`` whether they have linearly implicit methods, and ``sparse`` whether the
+    equations of these methods may be sparse.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)

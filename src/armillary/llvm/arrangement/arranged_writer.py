@@ -4,10 +4,10 @@ Chains are shortened by regrouping products and sums:
 
     m·(a·x + c) = (m·a)·x + m·c,     (a·x)·b + c = (a·b)·x + c,     (a·x)·b = (a·b)·x,
 
-if x arrives last and the operation is on the longest chain of a section. No operation is added: m·a and a·b
-are known already, or the operation they replace has no other user. Elimination has such chains: x is a
-reciprocal or a solved unknown, m·a a coefficient of the elimination. The arm's longest chain is 7 % shorter,
-and its time on a Xeon 5 %.
+if x arrives last and the operation is on the longest chain of a section. No operation is added: either m·a
+and a·b are computed already, or the operations that they replace have no other user. Elimination has such
+chains: x is a reciprocal or a solved unknown, m·a a coefficient of the elimination. The arm's longest chain
+becomes 7 % shorter, and its time on a Xeon 5 %.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ def shorten_chains(
     negative: Callable[[str], str],
     named: Callable[[], str],
 ) -> list[Line]:
-    """Return lines with shorter chains, without unused lines; code longer than LONGEST is returned unchanged.
+    """Return lines with shorter chains, without unused lines; return code longer than LONGEST unchanged.
 
-    ``stored``: values that are stored; ``forms``: forms of lines to group; ``negative`` returns the name of a
-    negated value, ``named`` a new name.
+    ``stored`` are the stored values, ``forms`` the forms of lines to group; ``negative`` returns the name of
+    a negated value, ``named`` a new name.
     """
     if len(lines) > LONGEST:
         return list(lines)
@@ -155,7 +155,7 @@ class _Section:
         return i if i < before else -1
 
     def groupings(self) -> list[_Grouping]:
-        """Return groupings of lines on the longest chain; none removes a line that another one uses."""
+        """Return groupings of lines on the longest chain; none removes a line that another line uses."""
         if len(self.lines) > WIDEST * self.machine.longest_chain:
             return []
         found: list[_Grouping] = []
@@ -236,10 +236,11 @@ class _Section:
 # are replaced (``sines.py``).
 
 FEWEST = 32  # least registers for which LLVM's code is scheduled here: see ``jit.registers``
-# Most angles of x86-64 code for which neighbours in the state are loaded separately. A load of two that were
-# stored separately waits until both are in the cache, after all earlier stores, so the sines of a stage would
-# begin when the stage before is over. Evaluations in a sequence take 0.87 of the time for the arm, 0.98 for a
-# chain of eight; a chain of sixteen gains nothing, and its independent evaluations take 1 % longer.
+# Most angles of x86-64 code for which neighbours in the state are loaded separately. One load of two angles
+# that were stored separately waits until both are in the cache, after all earlier stores, so the sines of a
+# stage would begin only after the stage before. With separate loads, evaluations in a sequence take 0.87 of
+# the time for the arm, 0.98 for a chain of eight; for a chain of sixteen they take as long, and independent
+# evaluations 1 % longer.
 FEW_ANGLES = 8
 INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 
@@ -469,9 +470,9 @@ class ArrangedWriter(Writer):
     def _checked_angles(self, name: str) -> tuple[list[str], list[str], str, str]:
         """Return the code that replaces angles beyond LIMIT, in parts.
 
-        They are: a branch to ``usual`` if all angles are below the limit, and the block ``rare``; the arrays
-        %replaced, like the state, and %corrected; a call that fills these with smaller angles and the thirds
-        for them; and the array of usual thirds.
+        The parts are a branch to ``usual`` if all angles are below the limit, else to the block ``rare``; the
+        arrays %replaced, as long as the state, and %corrected; a call that fills these arrays with smaller
+        angles and their thirds; and the array of usual thirds.
         """
         count = len(self.angles)
         places, thirds = f"{name}_angles", f"thirds_{count}"

@@ -1,15 +1,15 @@
 """Instruction order and register allocation of straight-line code, in place of LLVM's.
 
 A section is one block of hundreds of operations, with more live values than a machine has registers. LLVM
-orders it for few live values, keeps numbers and inputs in registers, and spills results to make room. On a
-Neoverse N1, on which a store takes the slot of an addition, this takes a fifth of the Stanford arm's time.
-Here
+orders the operations for few live values, keeps numbers and inputs in registers, and spills results to make
+room. On a Neoverse N1, on which a store takes the slot of an addition, the spills take a fifth of the
+Stanford arm's time. Here
 
     1. operations start in the order of a model machine: of the ready operations, the one with the longest
        chain of users first. While more values than a limit are alive, the operation that leaves the fewest
-       live values goes first, ready or not if the machine is *patient*, else only among ready ones. On a Xeon
-       a chain of eight takes 6 % less with a machine that is not patient, but a tree of 31 bodies, which has
-       more operations per cycle of the longest chain (its *width*), 4 % more; so the width decides
+       live values goes first: among all operations if the machine is *patient*, else among the ready ones. On
+       a Xeon a chain of eight takes 6 % less with a machine that is not patient, but a tree of 31 bodies 4 %
+       more. The tree has more operations per cycle of the longest chain (its *width*), so the width decides
        (``LIMITS``). In wide code only a window of the next operations in the given order is considered.
        Chains that would outlast all other operations go first in any case.
     2. if a value needs a register, the value with the farthest next use gives up its own (Belady 1966).
@@ -18,8 +18,8 @@ Here
        results wait for their neighbours.
 
 Loads and stores are volatile, and every few operations there is a label, across which LLVM's schedulers move
-nothing; so its register allocation finds registers for all values. Together with inlined sines, code for the
-Stanford arm takes 0.81 of the time of LLVM's, for a chain of eight 0.85.
+nothing; so LLVM's register allocation finds registers for all values. With inlined sines, this code takes
+0.81 of the time of LLVM's for the Stanford arm, and 0.85 for a chain of eight.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def schedule_and_allocate(
 ) -> tuple[list[str], list[str]]:
     """Return the ``alloca`` for spilled values, and lines with operations in a new order, loads, stores.
 
-    The order is for a machine with ``registers`` registers for doubles. ``loads``: values that are loaded
-    when used. ``opposites``: values, and the values they negate; a negated operand costs nothing. Stored
+    The order is for a machine with ``registers`` registers for doubles. ``loads`` has values that are loaded
+    when used, ``opposites`` values with the values that they negate; a negated operand costs nothing. Stored
     results may be loaded again from their array, so no other array may alias the arrays of ``stores``. If
     ``registers`` is 0, LLVM decides the order, loads and stores.
     """
@@ -129,7 +129,7 @@ def chosen_order(
     """Return the operations whose values are used or stored, in the order of the model machine.
 
     Both values of each of ``pairs`` stay alive until both are computed. ``change`` may replace operations; it
-    gets the cycles by which each may be late.
+    is called with the cycles by which each operation may be late.
     """
     needed = _needed_operations(operations, results)
     if not pairs:

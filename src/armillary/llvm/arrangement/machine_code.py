@@ -129,10 +129,10 @@ KINDS = {text: _kind(text, form) for text, form in FORMS.items()}
 # The frame around the machine code of a section: its arguments, and its form in an LLVM module.
 #
 # The first entry takes the arrays of the section and reads angles from its state; the usual thirds (the third
-# parts of π/2 as a sum, ``sines.py``) are stored beside the code, like the numbers. Angles are compared with
-# LIMIT among the operations; if one is larger, the code jumps to a function that replaces angles and calls
-# the second entry, which takes angles and thirds as further arrays. If results are already stored when a
-# large angle is found, all of them are stored again. ``arm64.py`` and ``x86_64.py`` write the frame.
+# parts of π/2, see ``sines.py``) are stored beside the code, like the numbers. Among the operations, angles
+# are compared with LIMIT. If one is larger, the code jumps to a function that replaces angles and calls the
+# second entry, which takes angles and thirds as further arrays. All results are then stored again.
+# ``arm64.py`` and ``x86_64.py`` write the frame.
 
 SPACING = 12  # instructions between two comparisons of angles
 NEAR = 2 * int(real(LIMIT), 16)  # LIMIT's bits shifted left by one, without the sign
@@ -175,8 +175,8 @@ class Encoded(NamedTuple):
 def machine_code(name: str, encoded: Encoded) -> str:
     """Return the functions NAME_code and NAME_code_at with this code, as part of an LLVM module.
 
-    The function that replaces angles is NAME_far. LLVM reads a string of bytes in a tenth of the time of a
-    list of numbers, which takes 1.5 µs per word.
+    The function that replaces angles is NAME_far. The code is written as a string of bytes, which LLVM reads
+    in a tenth of the time of a list of numbers (1.5 µs per word).
     """
     code, second, address = encoded.code, encoded.second, encoded.address
     lines = [".text", ".p2align 6", f"{name}_code:", *_bytes(code[:second])]
@@ -202,8 +202,8 @@ _WRITTEN_BYTES = [
 # Selection of operations for an instruction set.
 #
 # LLVM takes 50 µs per operation to select similar instructions once order, registers, loads and stores are
-# decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. A section with an
-# operation that is not supported here for the instruction set is left to LLVM.
+# decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this code takes 0.12 s. LLVM compiles
+# sections with an operation that is not supported here for the instruction set.
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
@@ -231,7 +231,7 @@ class Selection:
                 break
 
     def signed_register(self, name: str) -> tuple[str, bool]:
-        """Return the value in whose register a value is, and whether that one is its opposite."""
+        """Return the value whose register holds a value, and whether the value is its opposite."""
         source = self.opposites.get(name)
         if source is None:
             return self.alike.get(name) or (name, False)
@@ -276,7 +276,7 @@ class Selection:
         return form, given, False
 
     def opposite(self, operation: Operation) -> bool:
-        """Make an operation compute the opposite, if this costs no instruction; return whether it does."""
+        """Make an operation compute the opposite if this costs no instruction; return whether it was done."""
         raise NotImplementedError
 
     def store(self, stores: Sequence[Store]) -> bool:

@@ -1,15 +1,15 @@
 """The order of operations and the choice of values in registers (``arrangement.py``), by compiled code.
 
-The model machine visits each operation many times. Among the operations that can start, the one with the
-least key goes first: i − size·behind if its operands are ready, i + size·begin if they are ready only at a
-later cycle, ``begin``. While too many values are alive, the operation that leaves the fewest goes first:
-among those with ready operands, or among all if the machine is ``patient``. Even then an operation is not
-delayed if its chain would end ``excess`` operations or more after all remaining ones, at two per cycle: the
-last part of a section would wait for it.
+The model machine visits each operation many times. Among the operations that can start, operation i with the
+least key goes first. The key is i − size·behind if its operands are ready, and i + size·begin if they are
+ready only at a later cycle, ``begin``. While too many values are alive, the operation that leaves the fewest
+live values goes first: among operations with ready operands, or among all if the machine is ``patient``. Even
+then an operation is not delayed if its chain would end ``excess`` operations or more after all remaining
+operations, at two per cycle: the last part of a section would wait for it.
 
 The choice of values that give up their registers visits all values. Its result is a list of steps: operations
-in their order, by index, with loads, stores and drops of values between them. Registers have no numbers
-here.
+by index, in their order, with loads, stores and drops of values between them. This file does not number
+registers.
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ _FIELDS = RoutineLayout(
 class ModelMachine:
     """A model of a processor that orders operations, which have indices.
 
-    ``operands`` lists the operands of all operations, −1 for given values, with their ``counts``;
-    ``latency``: cycles until the value can be used; ``held``: whether the value takes a register; ``late``:
-    pairs of an operation and the operand that it needs LATE cycles after its start.
+    ``operands`` lists the operands of all operations, −1 for given values, and ``counts`` their number by
+    operation. ``latency`` is the number of cycles until a value can be used, ``held`` states whether a value
+    takes a register, and ``late`` has pairs of an operation and the operand that it needs LATE cycles after
+    its start.
     """
 
     def __init__(
@@ -141,8 +142,8 @@ def starts(counts: np.ndarray) -> np.ndarray:
 def _machine_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """Return the compiled machine, one for all sections, kept for this process.
 
-    It is compiled in 40 ms, and orders the 8,000 operations of a chain of 64 links in 3.5; without
-    optimisation these take 15 and 12 ms, with LLVM's pipeline of level 2 150 and 3.5.
+    It is compiled in 40 ms, and orders the 8,000 operations of a chain of 64 links in 3.5 ms. Without
+    optimisation the times are 15 and 12 ms, with LLVM's pipeline of level 2 150 and 3.5 ms.
     """
     return compiled_method("model machine", _text, [Path(__file__)], ["chains", "order"], 1, GENERAL)
 
@@ -259,7 +260,8 @@ def _order(r: Routine) -> None:
 
 NEAR = 8  # operations within which the next use of an input makes it keep its register
 REPEATED = 4  # operations within which the next use of a value in memory makes it get a register
-# Operands must be in a register; may be anywhere; or one may be in memory, if its next use is far.
+# Ways to read an operand: from a register, from anywhere, or (one operand) from memory if its next use is
+# far.
 IN_REGISTER, ANYWHERE, FAR_IN_MEMORY = range(3)
 # Steps; each has an index of a value, operation or result. BESIDE: the next step also stores this value.
 DROP, OPERATE, KEEP, LET_GO, LOAD, RESULT, SPILL, BESIDE, WAIT, STORE_WAITING = range(10)
@@ -328,13 +330,13 @@ def chosen_steps(
 ) -> Steps:
     """Return the steps in order.
 
-    Values have numbers; the first ``loads`` of them are loaded. ``operands``: values of all operations, −1
-    without a register of this kind, with their ``counts`` and the ``ways`` in which they are read.
-    ``made``: the value of each operation, or −1. ``results``: the number of results that each operation
-    stores; of each result ``partners`` has the value that can be stored with it, or −1, and ``remembered``
-    whether the value can be loaded again from there. ``single``: whether a value is one double; if ``pairs``,
-    one instruction stores two of them to neighbouring elements. ``compiled``: a method with the routine of
-    ``write_choice``.
+    Values have numbers; the first ``loads`` of them are loaded. ``operands`` lists the operands of all
+    operations (−1 for a value without a register of this kind), ``counts`` their number by operation, and
+    ``ways`` how they are read. ``made`` has the value of each operation, or −1. ``results`` has the number of
+    results that each operation stores. For each result, ``partners`` has the value that can be stored with
+    it, or −1, and ``remembered`` states whether the value can be loaded again from there. ``single`` states
+    whether a value is one double; if ``pairs``, one instruction stores two such values to neighbouring
+    elements. ``compiled`` is a method with the routine of ``write_choice``.
     """
     size = len(counts)
     flat = whole_array(operands)[: len(operands)]

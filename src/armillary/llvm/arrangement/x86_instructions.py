@@ -1,6 +1,6 @@
 """Bytes of x86-64 instructions on doubles and pairs of them, by the Intel manual (vol. 2, sections 2.3, 2.7).
 
-VEX prefixes are for sixteen registers, EVEX prefixes for 32; the one with the shorter instruction is used.
+VEX prefixes are for sixteen registers, EVEX prefixes for 32; the prefix with the shorter instruction is used.
 
     VEX   C5 or C4, one or two bytes     opcode   operands   displacement of 0, 1 or 4 bytes   number
     EVEX  62, three bytes                the same; a displacement of one byte counts operands, not bytes
@@ -21,8 +21,8 @@ CODE = -1  # as a base: relative to the instruction
 class Instruction:
     """An instruction: prefix (1: 66, 2: F3, 3: F2), table (1: 0F, 2: 0F 38, 3: 0F 3A), opcode.
 
-    ``bytes``: size of an operand in memory; ``wide``: bit W of VEX (EVEX always sets it); ``only``: the only
-    possible prefix; ``long``: on four doubles.
+    ``bytes`` is the size of an operand in memory, ``wide`` bit W of VEX (EVEX always sets it), ``only`` the
+    only possible prefix, if there is just one; ``long`` instructions work on four doubles.
     """
 
     prefix: int

@@ -42,8 +42,8 @@ from armillary.untyped import Given
 class RecordModule:
     """The module of functions over one record, whose fields take eight bytes each, in order.
 
-    ``offsets`` are the numbers of reals before each vector in the workspace; if None, fields of the vectors'
-    names hold them. Functions read a ``constant`` record once, at their entry.
+    ``offsets`` are the numbers of reals before each vector in the workspace; if it is `None`, fields with the
+    vectors' names hold these numbers. Functions read a ``constant`` record once, at their entry.
     """
 
     def __init__(
@@ -60,7 +60,9 @@ class RecordModule:
         self.module = IRModule()
 
     def write_function(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
-        """Return a new internal function of (record, workspace, *arguments); `rare`: optimised for size."""
+        """Return a new internal function of (record, workspace, *arguments); a ``rare`` one is optimised for
+        size.
+        """
         assert f"armillary_{name}" not in self.module.functions, name
         kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
         function = Function(self.module, kind, f"armillary_{name}")
@@ -144,8 +146,8 @@ _INDEX = "i32"
 class MatrixPlacement:
     """Elements of matrices, one matrix after the other and row by row.
 
-    ``places`` has the index of each among the results of the function ``source``, or −1 − j for the j-th of
-    ``numbers``.
+    ``places`` has the index of each element among the results of the function ``source``, or −1 − j for the
+    j-th of ``numbers``.
     """
 
     source: str
@@ -169,7 +171,7 @@ class MatrixPlacement:
 
 
 def _function_of(name: str, kind: FunctionType, lanes: int = 1) -> Code:
-    """Return a function under construction in a text of its own."""
+    """Return a function under construction, in a separate text."""
     function = Function(IRModule(), kind, name)
     function.attributes.append("nounwind")
     return Code(function, lanes)
@@ -182,10 +184,10 @@ _CONSTANTS = ("parameters", "constants")
 
 
 def function_rows(name: str) -> str:
-    """Return the text of a loop over rows.
+    """Return the text of a loop over rows, NAME_rows.
 
-    Its arguments: NAME_rows(n, strides of time, state, constants, memory and out, then these arrays). A
-    stride is the number of reals from one row to the next, 0 for arrays that all rows share.
+    Its arguments are the number of rows, the strides of time, state, constants, memory and out, and then
+    these arrays. A stride is the number of reals from one row to the next, 0 for arrays that all rows share.
     """
     return _loop(name, _TIMED)
 
@@ -242,7 +244,9 @@ def _loop(name: str, arrays: tuple[str, ...], by_address: bool = False) -> str:
 
 
 def lane_rows(name: str, lanes: int, sizes: Mapping[str, int]) -> str:
-    """Return the text of NAME_rows, as by `function_rows`, for a function on vectors; ``sizes`` by array."""
+    """Return the text of NAME_rows, with the arguments of `function_rows`, for a function on vectors;
+    ``sizes`` are the lengths of arrays.
+    """
     f, rows = _row_loop(name, _TIMED, lanes)
     rooms = [f.builder.local(f"[{max(1, sizes[a])} x {f.kind}]", ", align 64") for a in _TIMED[1:]]
     last = rows.total - 1
@@ -432,7 +436,7 @@ class RoutineMethod:
     def bind(self, entry: str, fields: np.ndarray) -> Callable[[], None]:
         """Return a function that calls an entry with the same fields each time.
 
-        It keeps their address: asking NumPy for it takes as long as the code of a small problem.
+        It keeps the address of the fields: to get it from NumPy takes as long as the code of a small problem.
         """
         call, address = self.entries[entry], fields.ctypes.data
 

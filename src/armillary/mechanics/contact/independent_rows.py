@@ -203,8 +203,9 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                             rank = rank + 1
                         redundant = redundant or found == 0
                     if run.place[i] != NONE:
-                        for s in range(N_CONTACT_SPEEDS):
-                            left = left + run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.gain[s]
+                        if turn > 1.5:  # the first pass has no corrections yet
+                            for s in range(N_CONTACT_SPEEDS):
+                                left = left + run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.gain[s]
                         change: real = -left * run.inverse[run.place[i]]
                         energy = energy + abs(left * change)
                         push_row(run, run.place[i], change, turn < 1.5)
@@ -489,10 +490,11 @@ def factorise_shares(run: Contacts, rank: whole, symmetric: truth) -> truth:
             run.ease[i] = SOFT / (run.softness[i] * run.root[i] * run.root[i])
             for b in range(rank):
                 part: real = run.ease[i] * run.lower[at(i, N_CONTACT_SPEEDS, b)]
-                width: whole = b + 1 - FIRST if symmetric else rank
-                for k in range(width):
-                    to: whole = at(b, N_CONTACT_SPEEDS, k)
-                    run.kernel[to] = run.kernel[to] + part * run.row_parts[at(i, N_CONTACT_SPEEDS, k)]
+                if abs(part) > 0.0:  # a row has no part along directions that were found after it
+                    width: whole = b + 1 - FIRST if symmetric else rank
+                    for k in range(width):
+                        to: whole = at(b, N_CONTACT_SPEEDS, k)
+                        run.kernel[to] = run.kernel[to] + part * run.row_parts[at(i, N_CONTACT_SPEEDS, k)]
     for k in range(rank):
         last: whole = rank - 1 - k + FIRST + FIRST
         pivot: real = run.kernel[at(last, N_CONTACT_SPEEDS, last)]

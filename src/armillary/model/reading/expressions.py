@@ -477,7 +477,7 @@ def lookup(system: Description, name: str) -> Given:
         if system.declared_only:
             named = [*system.parameters, *system.bodies, *system.memories, *system.states]
             named += [*system.loads, *system.definitions]
-            hint = nearest(name, named) or "; declare it in [parameters]"
+            hint = nearest(name, named) or "; declare it as a parameter ([parameters] of a text model)"
             raise ModelError(f"there is nothing called '{name}'{hint}")
         return declare_parameter(system, name, None, "")
     if name in system.parameters:

@@ -157,7 +157,7 @@ def contact_targets(
     brakes = [i for normal, slip in places if normal is None for i in slip]
     if len(places) > 1:  # forces of brakes are loads for the other contacts
         driven = [total([times(D[i][s], row_forces[i]) for i in brakes]) for s in moving]
-        states = sized_states(driven if len(brakes) < len(rows) else none, loads.changes)
+        states = sized_states(driven if len(brakes) < len(rows) else none, forces.changes)
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
@@ -372,10 +372,12 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
 class _Forces:
     """Forces for given statuses: loads for the rates, forces by row with their sizes, limits of jamming.
 
-    ``most`` has the normal forces above which contacts jam.
+    ``most`` has the normal forces above which contacts jam. ``changes`` of speeds are those of the loads, by
+    the solution that has ``forces``: guards read both, and would call the solver twice with the loads' own.
     """
 
     loads: Loads
+    changes: list[Scalar]
     forces: list[Expr]
     sizes: list[Scalar]
     most: list[Scalar]
@@ -438,7 +440,8 @@ def _find_forces(
         solution = rows.forces.solve(**problem, **limits, asked=rows.ask(1))
         loads = Loads(list(rates["force"]), list(rates["loaded"]))
         sizes = _add_least_sizes(rows, solution["force_size"], least)
-        return _Forces(loads, _name_forces(solution["force"]), sizes, list(solution["most"]))
+        changes: list[Scalar] = list(solution["loaded"])
+        return _Forces(loads, changes, _name_forces(solution["force"]), sizes, list(solution["most"]))
     holds = [as_expr(x) > 0 for x in held]
     few = find_few_forces(
         shape, rows.jacobian, rows.columns, free, holds, weight, offset, symmetric=symmetric
@@ -459,6 +462,7 @@ def _find_forces(
     with_least = _add_least_sizes(rows, solution["force_size"], least)
     return _Forces(
         loads,
+        replace(doubt, solution["loaded"], few.changes),
         _name_forces(replace(several, solution["force"], shares)),
         replace(several, with_least, sizes),
         replace(several, solution["most"], most),

@@ -26,7 +26,7 @@ BLUE, ORANGE = COLOURS[:2]
 BOX: DataTable = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
 INK, GREY = "#1c2126", "#5b6570"
 _AT_ONCE = 8_000_000  # most numbers of a fan chart in memory at once: 64 MB
-_DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # few to many; the few still stand out from white
+_DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # from few to many; few are still visible on white
 _CLOUD = 3000  # points beyond which a panel of the matrix shows a density instead
 _MOST_BINS = 80
 

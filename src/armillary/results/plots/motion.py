@@ -1,5 +1,5 @@
-"""Pictures of motions: their options, the interface of objects that draw, and the motion of a run as a page,
-picture or film in a file, or as a page in the browser or in a notebook.
+"""Pictures of motions: their options, the interface of objects that draw, and functions that write the motion
+of a run to a file (page, picture or film) or show it in the browser or a notebook.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class MotionPicture(Protocol):
         """Return several motions, shown one at a time, as the text of one HTML page."""
         ...
 
-    # The class of batches is in a package above this one, so it cannot be imported here.
+    # The class of batches is in a later package, so it cannot be imported here.
     def cloud(self, batch: Any, colour: str | None, title: str, options: PictureOptions) -> str:
         """Return all runs of a batch at once as the text of one HTML page."""
         ...
@@ -69,12 +69,12 @@ _LEAST, _MOST = 16, 4096  # pixels
 class PictureOptions:
     """The view of a motion, and the things drawn beside the bodies; for films also size, rate and speed.
 
-    ``view`` is one of ``VIEWS``; ``follow`` a body that stays in the picture; ``paths`` are bodies, or points
-    as "body.point", whose paths are drawn; ``theme`` is "light" or "dark"; in a page `None` is the browser's
-    theme. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion in
-    a second of the film; `None` chooses 1, or another speed if the motion is very short or long. ``time`` is
-    the time of a single picture, `None` the start. In pages, ``arrows`` are the kinds that are shown at
-    first, and ``reactions`` bodies whose joints have arrows too.
+    ``view`` is one of ``VIEWS``. ``follow`` is a body that stays in the picture. ``paths`` are bodies, or
+    points as "body.point", whose paths are drawn. ``theme`` is "light" or "dark"; in a page `None` is the
+    browser's theme. Films have ``size`` pixels and ``rate`` pictures per second. ``speed`` is the number of
+    seconds of motion per second of the film; `None` chooses 1, or another speed for very short or long
+    motions. ``time`` is the time of a single picture, `None` the start. In pages, ``arrows`` are the kinds of
+    arrows that are shown at first, and ``reactions`` the bodies whose joints have arrows too.
     """
 
     view: str = "oblique"
@@ -123,7 +123,7 @@ PAGES = (".html", ".htm")
 FILMS = (".png", ".gif", ".webp", ".mp4")
 SCENE = ".glb"
 _HEIGHT = 560  # pixels in a notebook
-# Shown in place of the page where a notebook is not trusted, since its HTML is dropped there.
+# Shown in place of the page if a notebook is not trusted, since its HTML is dropped then.
 _IN_NOTEBOOK = (
     "MotionView(in this notebook; trust the notebook to see it, or write it to a file with animate)"
 )
@@ -131,9 +131,7 @@ _IN_NOTEBOOK = (
 
 @dataclass(frozen=True)
 class MotionView:
-    """A page that is shown: from its file, or in a notebook inside the cell, where exports of the notebook
-    keep it.
-    """
+    """A page that is shown from its file, or in the cell of a notebook; exports of the notebook keep it."""
 
     path: Path | None
     page: str = ""

@@ -1,12 +1,12 @@
 """Plots of runs: their charts as data, as figures and as HTML pages.
 
-A chart states which curves of which runs are in which panel, for any way of drawing them. There is one panel
-per unit, or per output of several runs. Figures have one look and need no display.
+A chart states which curves of which runs are in which panel, for figures and pages alike. There is one panel
+per unit, or per output of several runs. Figures have one style and need no display.
 
-A page is one self-contained HTML file: curves to zoom into, values under the cursor, no network. It carries
-its numbers (64-bit floats in base 64), its style and its script, all in the folder `page`. A curve of more
-than `LONG` samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal stretches
-(the "M4" of Jugel et al., 2014), which draws the same picture on any narrower screen.
+A page is one self-contained HTML file: curves to zoom into, values under the cursor, no network. It contains
+its numbers (64-bit floats in base 64), its style and its script; the folder `page` has the parts. A curve of
+more than `LONG` samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal
+stretches (the "M4" of Jugel et al., 2014), which draws the same picture on any narrower screen.
 
 Notebooks show a run as a table of outputs with a small curve, the extremes and the last value.
 """
@@ -106,7 +106,7 @@ def chart_of(
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:
-    """Return short texts that distinguish runs: systems, else parameters that differ, else numbers."""
+    """Return short texts that distinguish runs: their systems, the parameters that differ, or numbers."""
     systems = [run.system for run in runs]
     if len(set(systems)) == len(runs):
         return systems
@@ -178,9 +178,8 @@ def _by_output(
 
 
 def _noise(runs: Sequence[Run], units: str) -> float:
-    """Return the size up to which values in some units are rounding, beside all others in these units.
-
-    A car that drives straight on for 100 m is 1e-14 m beside its path, which is no motion to be seen.
+    """Return the size up to which values in some units are rounding errors, compared with all values in these
+    units. A car that drives straight on for 100 m is 1e-14 m beside its path, which is not to be drawn.
     """
     named = [run[n] for run in runs for n in run.names if units and label_units(run.units[n]) == units]
     largest = max((float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y))) for y in named), default=0.0)
@@ -250,9 +249,9 @@ def use_style(style: DataTable, *, interactive: bool) -> Iterator[None]:
 
 
 def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Figure:
-    """Return an empty figure. Pyplot would keep a figure that is only saved, and a notebook would show a
-    figure of pyplot at the end of the cell, beside the figure that a call returns; a figure that is ``shown``
-    at once needs pyplot.
+    """Return an empty figure, made by pyplot only if needed: if it is ``shown`` at once, or outside
+    notebooks. Pyplot would keep a figure that is only saved, and a notebook would show a figure of pyplot a
+    second time, at the end of the cell.
     """
     shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
@@ -293,8 +292,8 @@ def open_figure(
     show: bool = False,
     ax: Axes | None = None,
 ) -> Iterator[Figure]:
-    """Open a figure in our look, or the figure of given axes in its own; at the end, save it at the path, if
-    there is one, and show it with ``show``.
+    """Open a figure in our style, or the figure of given axes in its own style. At the end, save it at the
+    path, if there is one, and show it if ``show`` is true.
     """
     flag(show, "show=")
     if ax is not None:
@@ -327,9 +326,9 @@ def literal(text: str) -> str:
 
 _PAGES = (".html", ".htm")
 
-# A panel whose values differ by less than this part of the largest is drawn as constant, with room of _ROOM
-# of the largest on either side (as matplotlib does for equal values): an energy kept to 1e-11 is a
-# straight line, not the noise of its last digits.
+# A panel whose values differ by less than this part of the largest value is drawn as constant, with a margin
+# of _ROOM times the largest value on either side (as matplotlib does for equal values): an energy that is
+# constant to 1e-11 is a straight line, not the noise of its last digits.
 _CONSTANT = 1e-6
 _ROOM = 0.05
 # As in plots of moving pages (viewer/web/scripts/controls/axes.js):
@@ -355,11 +354,12 @@ def plot(
         arm.plot([slow, fast], "r", "Ay", path="steer.html")
         arm.plot(run, "NRB.q2", x="NRB.q1", path="path.png")
 
-    Names may be patterns (`A.*`); without any, the model's own outputs are plotted (`Run.outputs`), or all if
-    it has none. Of one run, outputs of equal units share a panel; of several each output has its own, and
-    each run a colour and a label (by default its system, or the parameters in which the runs differ). With
-    `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, for which no figure is returned. With
-    `ax` everything is drawn there. Without a path, or with `show`, the window system is used.
+    Names may be patterns (`A.*`); without names, the model's own outputs are plotted (`Run.outputs`), or all
+    if it has none. For one run, outputs of equal units share a panel. For several runs each output has a
+    panel, and each run a colour and a label (by default its system, or the parameters in which the runs
+    differ). With `path` the figure is saved as PNG, SVG or PDF, or as one HTML page to zoom in, for which no
+    figure is returned. With `ax` everything is drawn on these axes. Without a path, or with `show`, a window
+    opens.
     """
     suffix = None if path is None else check_suffix(path, (*FIGURES, *_PAGES))
     # By hasattr, since the module of runs imports this one.
@@ -402,7 +402,7 @@ def _figure(
 
 def _draw_panel(panel: Panel, axes: Axes, *, legend: bool) -> None:
     for curve in panel.curves:
-        shield = " " if curve.label.startswith("_") else ""  # an underscore would hide it from the legend
+        shield = " " if curve.label.startswith("_") else ""  # matplotlib leaves "_…" out of the legend
         turn, colour = divmod(curve.number, len(COLOURS))
         dashes, label = _DASHES[turn % len(_DASHES)], shield + literal(curve.label)
         axes.plot(curve.x, curve.y, label=label, color=COLOURS[colour], linestyle=dashes)
@@ -459,7 +459,7 @@ def page_of(chart: Chart) -> str:
         "script": _page_part("page.js"),
         "data": _json_of_chart(chart),
     }
-    # In one pass, so that nothing in a piece is taken for a mark.
+    # In one pass, so that no text in a piece is taken for a mark.
     return re.sub("@(title|style|script|data)@", lambda mark: pieces[mark[1]], _page_part("page.html"))
 
 
@@ -492,7 +492,7 @@ def _json_of_chart(chart: Chart) -> str:
 
 
 class _Arrays:
-    """Arrays as texts, each once."""
+    """Arrays as texts; equal arrays are stored once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
