@@ -405,7 +405,7 @@ SUM, PRODUCT, UNARY, POWER, ATOM = range(5)
 OPERATORS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or"}
 
 
-Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding strength) still to be printed
+Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding strength) still to be written
 
 
 def number_text(value: float) -> str:

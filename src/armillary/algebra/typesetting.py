@@ -12,17 +12,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
 from html.entities import name2codepoint
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
+from typing import ClassVar, NamedTuple, NoReturn
 
 from armillary.algebra import node
-from armillary.algebra.node import ATOM, POWER, PRODUCT, SUM, UNARY, Node, number_text
+from armillary.algebra.node import ATOM, POWER, PRODUCT, SUM, UNARY, Node, Pieces, number_text
 from armillary.algebra.terms import short
 from armillary.errors import ExpressionError, shown
 
 # Like node.py, the walk takes any node with ``kind``, ``args``, ``data``, and uses an explicit stack. A
 # ``let`` shows its definition.
-
-Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding strength) still to be typeset
 
 GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu",

@@ -38,12 +38,13 @@ class SavedResult(PickledValue):
     _kind: ClassVar[str]  # with its article
     _mark: ClassVar[str] = "armillary"
 
-    # mypy: all subclasses are dataclasses.
     def _file_data(self) -> DataTable:
+        # mypy: all subclasses are dataclasses.
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._of_process}  # type: ignore[arg-type]
 
     @classmethod
     def _from_file(cls, data: DataTable) -> Self:
+        # mypy: all subclasses are dataclasses.
         known = {f.name for f in fields(cls)}  # type: ignore[arg-type]
         given = ((name, tuple(x) if isinstance(x, list) else x) for name, x in data.items())
         return cls(**{name: x for name, x in given if name in known})

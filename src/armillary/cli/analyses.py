@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -36,7 +36,7 @@ _OPTIONS = {  # by the argument of Model.trim
 }  # fmt: skip
 
 
-def _values_option(help_text: str) -> Any:
+def _values_option(help_text: str) -> options.ParameterDefault:
     return option(f"{help_text}; repeatable.", metavar="NAME=VALUE")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -124,23 +124,26 @@ class Computed:
         return call_with_options(self.function, given)
 
 
+# What declares an option, as the default of a parameter: mypy takes it for a value of the parameter's type.
+ParameterDefault: TypeAlias = Any
+
 _TYPES: dict[str, DataTable] = {
     "bool": {"is_flag": True}, "tuple[str, ...]": {"multiple": True},
     "int | None": {"type": int}, "float | None": {"type": float}, "float": {"type": float},
 }  # fmt: skip
 
 
-def option(help: str, *names: str, **attributes: Any) -> Any:
+def option(help: str, *names: str, **attributes: Given) -> ParameterDefault:
     """Return the default that makes a command's parameter an option; further attributes are click's."""
     return Declared(click.Option, names, {"help": help, **attributes})
 
 
-def argument(**attributes: Any) -> Any:
+def argument(**attributes: Given) -> ParameterDefault:
     """Return the default that makes a command's parameter an argument, with attributes of click."""
     return Declared(click.Argument, (), attributes)
 
 
-def computed(function: AnyFunction) -> Any:
+def computed(function: AnyFunction) -> ParameterDefault:
     """Return the default that makes a command's parameter the result of a function of options."""
     return Computed(function)
 
@@ -301,22 +304,22 @@ def run_file(source: str) -> RunFile:
     return RunFile.of_document(document) if is_run else RunFile.of_model(source)
 
 
-def file_option(help: str, *names: str) -> Any:
+def file_option(help: str, *names: str) -> ParameterDefault:
     """Return an option for the path of a file or folder."""
     return option(help, *names, type=click.Path())
 
 
-def output_option(help: str) -> Any:
+def output_option(help: str) -> ParameterDefault:
     """Return the option for the file to write."""
     return file_option(help, "-o", "--output")
 
 
-def plot_option(what: str) -> Any:
+def plot_option(what: str) -> ParameterDefault:
     """Return the option for a picture of some outputs."""
     return file_option(f"Draw {what}: .png, .svg, .pdf or .html.")
 
 
-def names_option(help: str, *names: str) -> Any:
+def names_option(help: str, *names: str) -> ParameterDefault:
     """Return an option for a list of names, separated by commas or repeated."""
 
     def complete_names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
@@ -325,12 +328,12 @@ def names_option(help: str, *names: str) -> Any:
     return option(help, *names, multiple=True, metavar="NAME,…", callback=complete_names)
 
 
-def inputs_option(meaning: str) -> Any:
+def inputs_option(meaning: str) -> ParameterDefault:
     """Return the option ``--inputs``, a list of names; ``--input`` is the same."""
     return names_option(f"{meaning}; repeatable.", "--inputs", "--input")
 
 
-def _run_option(key: str, setting: Setting) -> Any:
+def _run_option(key: str, setting: Setting) -> ParameterDefault:
     """Return the option for a setting of the table [run]."""
 
     def names() -> Iterable[str]:
@@ -396,7 +399,7 @@ class RunOptions(Computed):
         return {f"run.{key}": given[key] for key, setting in RUN_TABLE.items() if setting.option}
 
 
-run_options: Any = RunOptions(dict)
+run_options: ParameterDefault = RunOptions(dict)
 
 
 class Result(Protocol):
