@@ -68,7 +68,7 @@ def test_laws_in_text_are_those_of_python() -> None:
 
 
 def test_a_law_of_friction_needs_static_and_stribeck_together() -> None:
-    with pytest.raises(arm.ModelError, match="go together"):
+    with pytest.raises(arm.ModelError, match="give both static="):
         arm.friction_force(1.0, 1.0, 0.3, 1e-3, 0.5)
 
 

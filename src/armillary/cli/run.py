@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from armillary.cli import app, options
 from armillary.cli.app import failure_with_data, partial_run
 from armillary.cli.options import argument, option
-from armillary.untyped import DataTable
+from armillary.untyped import DataTable, LibraryObject
 
 if TYPE_CHECKING:
     from armillary.results import Run
@@ -132,7 +132,7 @@ def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[
     start, end = settings.t0, settings.t_end
     called = time.monotonic()
     with ExitStack() as stack:
-        bars: list[Any] = []  # of click's class of progress bars, which has no public name
+        bars: list[LibraryObject] = []  # of click's class of progress bars, which has no public name
 
         def report(t: float) -> None:
             if not bars and time.monotonic() - called > _PATIENCE:
