@@ -413,7 +413,11 @@ def test_completion_offers_models_and_folders_with_their_paths(tmp_path: Path) -
         ("run single_track_car", 2, "how long is the run? give [run] duration, or --duration"),
         ("run swing.toml", 2, "how long is the run? give [run] duration, or --duration"),
         ("run push.toml --set m", 2, "--set 'm': write NAME=VALUE"),
-        ("run push.toml --set m=-1", 2, "body 'bob': its mass is -1 with these parameters"),
+        (
+            "run push.toml --set m=-1",
+            2,
+            "body 'bob': its mass (by m) is -1 with these parameters; it must be 0 or more",
+        ),
         ("run push.toml -o nowhere/x.csv", 2, "there is no folder 'nowhere' for the results"),
         ("run push.toml -o .", 2, "command line: '.' is not the name of a file for the results"),
         (f"run push.toml -o {150 * 'é'}.csv", 2, "command line: 'éééé"),

@@ -387,7 +387,7 @@ def test_runs_that_cannot_start_do_not_keep_the_others_from_it() -> None:
         and np.isnan(batch["end"][1])
         and np.all(np.isfinite(batch["end"][[0, 2]]))
     )
-    message = "body 'bob': its mass is -2 with these parameters (give m so that it is 0 or more)"
+    message = "body 'bob': its mass (by m) is -2 with these parameters; it must be 0 or more"
     assert batch.messages == {1: message}
     s = arm.System("three bars")
     bar = {"com": (0.5, 0, 0), "mass": 1, "inertia": (0.1, 0.1, 0.1)}
@@ -491,7 +491,7 @@ BAD = [
     ({"parameters": {"l": [0.5, 0.6]}}, r"no parameter 'l'; did you mean 'L'"),
     ({"parameters": {"L": np.ones((2, 2))}}, r"'L' needs one number or one per run, not .* \(2, 2\)"),
     ({"parameters": {"L": [0.5, np.nan]}}, r"parameter 'L' is nan in run 1"),
-    ({"parameters": {"m": [-1.0, -2.0]}}, r"body 'bob': its mass is -1 with .*0 or more\), in all 2 runs"),
+    ({"parameters": {"m": [-1.0, -2.0]}}, r"its mass .by m. is -1 with .*0 or more, in all 2 runs"),
     ({"parameters": {"L": []}}, r"parameter 'L' has no values"),
     ({}, r"nothing differs between the runs"),
     ({"initial": {"bob.q2": [0.5, 0.6]}}, r"no coordinate, speed or state 'bob.q2'"),

@@ -191,7 +191,7 @@ try { model.setParameters({ m: -1.5 }); } catch (error) { told = error.message; 
 console.log(JSON.stringify({ told, kept: model.parameters.m, rate: model.derivatives(0, [0, 0])[1] }));
 """,
     )
-    assert found["told"] == "body 'a': its mass is -3 with these parameters"
+    assert found["told"] == "body 'a': its mass (by m) is -3 with these parameters; it must be 0 or more"
     assert found["kept"] == 1.0 and found["rate"] == pytest.approx(9.81 / 2, rel=1e-15)
 
 

@@ -20,7 +20,7 @@ from armillary.mechanics.tree.build import build_tree
 from armillary.mechanics.tree.tree import numeric
 from armillary.program.formalisms.momentum import momentum_targets
 from armillary.program.formalisms.momentum_states import (
-    WAYS,
+    SOLUTIONS,
     composite_momenta,
     conjugate_momenta,
     solved_speeds,
@@ -72,7 +72,7 @@ def test_random_trees_obey_first_principles(seed: int) -> None:
     close(accelerations(system, case.q, case.u, regrouped=seed % 3 > 0, axes=axes), expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SOLUTIONS)
 @pytest.mark.parametrize("seed", range(5))
 def test_speeds_come_back_from_momenta_on_numbers(seed: int, way: str) -> None:
     case = tree_case(seed)

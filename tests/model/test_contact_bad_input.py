@@ -187,20 +187,23 @@ def puck() -> arm.Model:
     [
         (
             {"parameters": {"mu": -0.1}},
-            r"contact 'floor': its friction is -0.1 with these parameters \(give mu so ",
+            r"contact 'floor': its friction \(by mu\) is -0.1 with these parameters; it must be 0 or more",
         ),
         (
             {"parameters": {"mu": 0.5}},
-            "'floor': its margin of static over sliding friction is -0.1 with these",
+            r"'floor': its margin of static over sliding friction \(by mu\) is -0.1 with these",
         ),
         (
             {"parameters": {"e": -0.5}},
-            r"contact 'floor': its restitution is -0.5 with .* \(give e so that it is",
+            r"contact 'floor': its restitution \(by e\) is -0.5 with .*; it must be 0 or more",
         ),
-        ({"parameters": {"e": 1.5}}, "contact 'floor': its margin of restitution below 1 is -0.5 with these"),
+        (
+            {"parameters": {"e": 1.5}},
+            r"contact 'floor': its margin of restitution below 1 \(by e\) is -0.5 with these",
+        ),
         (
             {"parameters": {"r": -0.1}},
-            r"contact 'ball': its radius is -0.1 with these parameters \(give r so",
+            r"contact 'ball': its radius \(by r\) is -0.1 with these parameters; it must",
         ),
         (
             {"parameters": {"top": -0.5}},
@@ -230,7 +233,7 @@ def test_runs_with_contacts_that_cannot_be_are_refused(options: dict[str, Any], 
 def test_of_a_batch_the_runs_with_coefficients_that_cannot_be_are_not_made() -> None:
     batch = puck().simulate_batch(0.1, parameters={"mu": [0.1, -1.0], "e": [0.2, 0.3]})
     assert list(batch.status) == ["finished", "failed"]
-    assert "contact 'floor': its friction is -1 with these parameters" in str(batch)
+    assert "contact 'floor': its friction (by mu) is -1 with these parameters" in str(batch)
 
 
 def test_a_gap_between_points_of_one_body_is_named_as_one_that_does_not_change() -> None:

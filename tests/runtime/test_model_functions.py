@@ -59,5 +59,5 @@ def test_rows_are_single_places_with_parameters_of_their_own(model, functions):
 def test_arrays_of_different_lengths_are_refused(functions):
     with pytest.raises(arm.ArmillaryError, match=r"\[2, 3\] rows"):
         functions.rows("pushed", np.zeros(2), np.zeros((3, 2)), inputs=np.zeros(1))
-    with pytest.raises(arm.ArmillaryError, match="give equally many for each"):
+    with pytest.raises(arm.ArmillaryError, match="give equally many of each"):
         functions.constants({"L": [1.0, 2.0]} | {"g": [1.0, 2.0, 3.0]})

@@ -74,7 +74,7 @@ class Roots:
     heads: Steps  # first elements of the reflections of rows
     solved: Steps  # the components of the step along the factors
     gauss: real  # length of the step without damping
-    turned: Steps  # the step while it is transformed from the factors to the unknowns
+    turned: Steps  # the step, first in the factors, then in the unknowns
     lengths: Steps  # squares of the lengths of the remaining columns
     fresh: Steps  # these squares when last computed from elements; reused for a row added to the triangle
     side: Steps  # right side of the triangle of a damped step

@@ -248,7 +248,8 @@ def _function_files(made: Source, sections: Sections, package: str) -> dict[str,
             *_results("found", body.results, checked.texts),
             "words = { ...", *words[:-1], f"{words[-1]}}};",
             "i = find(found < 0, 1);", "if ~isempty(i)",
-            "  error('%s is %g with these parameters', words{i}, found(i));", "end", "end", "",
+            "  error('%s is %g with these parameters; it must be 0 or more', words{i}, found(i));",
+            "end", "end", "",
         ]))  # fmt: skip
     if (masses := made.masses) is not None:
         body = sections.body(masses.section)

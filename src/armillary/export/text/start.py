@@ -41,7 +41,7 @@ from armillary.program.targets.contact_targets import decision_event
 from armillary.runtime.inputs.reading import DrivenInputs, driven_inputs, read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces
 from armillary.runtime.models.failures import REMEDY, SINGULAR_THERE
-from armillary.runtime.models.parameters import physical_quantities
+from armillary.runtime.models.parameters import name_parameters, physical_quantities
 from armillary.settings import RunSettings
 from armillary.solver.language.translator import Solver, read_assembly
 from armillary.solver.thresholds import APART
@@ -364,7 +364,7 @@ def physical(equations: DerivedEquations) -> Physical | None:
     for words, value in known:
         node = plain(as_expr(value))
         if any(s.data.role == "parameter" for s in symbols(node)):
-            found.setdefault(node, one_line(words))
+            found.setdefault(node, one_line(name_parameters(words, node)))
     if not found:
         return None
     texts = tuple(found.values())

@@ -250,10 +250,14 @@ def check_physical(system: Description, table: ParameterTable, values: Mapping[s
 
 
 def negative_quantity(words: str, value: float, expression: Expr) -> str:
-    """Return the message about a quantity that parameters make negative, with the parameters to change."""
+    """Return the message about a quantity that parameters make negative; exports have the same words."""
+    return f"{name_parameters(words, expression)} is {value:g} with these parameters; it must be 0 or more"
+
+
+def name_parameters(words: str, expression: Expr) -> str:
+    """Return the words for a quantity with the parameters that it follows from."""
     names = sorted(s.data.name for s in symbols(expression) if s.data.role == "parameter")
-    remedy = f" (give {' and '.join(names)} so that it is 0 or more)" if names else ""
-    return f"{words} is {value:g} with these parameters{remedy}"
+    return f"{words} (by {' and '.join(names)})" if names else words
 
 
 def with_these(why: str) -> str:

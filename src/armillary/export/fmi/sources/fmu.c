@@ -361,7 +361,7 @@ int fmu_exit_initialization(fmu *me)
 #if HAS_PHYSICAL
     double negative;
     const char *what = model_unphysical(me->now.parameters, &negative);
-    if (what) return fmu_fail(me, "%s is %g with these parameters", what, negative);
+    if (what) return fmu_fail(me, "%s is %g with these parameters; it must be 0 or more", what, negative);
 #endif
     fmu_constants(me);
 #if N_GAPS > 0

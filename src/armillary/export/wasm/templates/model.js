@@ -67,7 +67,7 @@ class ArmillaryModel {
     if (!physical.length) return;
     this.exported.physical(0, places.state, places.parameters, places.memory_in, places.out);
     this.array("out", physical.length).forEach((value, i) => {
-      if (value < 0) throw new Error(`${physical[i]} is ${+value.toPrecision(6)} with these parameters`);
+      if (value < 0) throw new Error(`${physical[i]} is ${+value.toPrecision(6)} with these parameters; it must be 0 or more`);
     });
   }
 
