@@ -182,7 +182,7 @@ def test_failed_runs_are_results(tmp_path: Path) -> None:
     assert (table["final(A.q1)"].isna() == impossible).all()
     status, first = study.status(), int(np.flatnonzero(impossible)[0])
     assert status.failed == count and status.failures[0][0] == first
-    assert f"{count} failed (run {first}: body 'A': its mass is -" in str(status)
+    assert f"{count} failed (run {first}: body 'A': its mass (by m) is -" in str(status)
 
 
 def test_any_name_has_a_place_in_the_store(tmp_path: Path) -> None:
