@@ -491,7 +491,10 @@ BAD = [
     ({"parameters": {"l": [0.5, 0.6]}}, r"no parameter 'l'; did you mean 'L'"),
     ({"parameters": {"L": np.ones((2, 2))}}, r"'L' needs one number or one per run, not .* \(2, 2\)"),
     ({"parameters": {"L": [0.5, np.nan]}}, r"parameter 'L' is nan in run 1"),
-    ({"parameters": {"m": [-1.0, -2.0]}}, r"its mass .by m. is -1 with .*0 or more, in all 2 runs"),
+    (
+        {"parameters": {"m": [-1.0, -2.0]}},
+        r"body 'bob': its mass \(by m\) is -1 with .*0 or more, in all 2 runs",
+    ),
     ({"parameters": {"L": []}}, r"parameter 'L' has no values"),
     ({}, r"nothing differs between the runs"),
     ({"initial": {"bob.q2": [0.5, 0.6]}}, r"no coordinate, speed or state 'bob.q2'"),
