@@ -44,6 +44,12 @@ def reals(value: Given, what: str, error: Error = ArmillaryError) -> np.ndarray:
         raise error(f"{what} must be a number or an array of numbers, not {shown(value)}") from None
 
 
+def check_finite_elements(values: np.ndarray, what: str, error: Error = ArmillaryError) -> None:
+    """Raise an error if an element is infinite or not a number."""
+    if not np.isfinite(values).all():
+        raise error(f"{what} has an element that is not a finite number")
+
+
 def from_zero(value: object, what: str, most: float = np.inf) -> float:
     """Return a number from 0 to ``most``."""
     found = plain_float(value)

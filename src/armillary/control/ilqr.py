@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import count, from_zero, read_only, reals, table
+from armillary.algebra.arguments import check_finite_elements, count, from_zero, read_only, reals, table
 from armillary.control.compiled_sweeps import sweep_back
 from armillary.control.plant import Plant, motion_run, own_values, steered_plant
 from armillary.control.regulators import input_limits, weight_matrix
@@ -243,6 +243,5 @@ def _guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:
         found = found[:, None]
     if found.shape not in ((N, m), (m,)):
         raise ParameterError(f"guess= must be inputs for {N} steps, an array of shape ({N}, {m})")
-    if not np.isfinite(found).all():
-        raise ParameterError("guess= has an element that is not a finite number")
+    check_finite_elements(found, "guess=", ParameterError)
     return np.broadcast_to(found * fv, (N, m)).copy()

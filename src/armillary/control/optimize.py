@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, one_of, real, reals, several, table
+from armillary.algebra.arguments import (
+    check_finite_elements,
+    checked_names,
+    count,
+    from_zero,
+    one_of,
+    real,
+    reals,
+    several,
+    table,
+)
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.optimum import (
@@ -439,8 +449,7 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
             values = np.atleast_1d(reals(column, f"guess= of '{name}'", ParameterError))
             if values.ndim > 1 or not values.size:
                 raise ParameterError(f"guess= of '{name}' must be a number or a column, at least one number")
-            if not np.isfinite(values).all():
-                raise ParameterError(f"guess= of '{name}' has an element that is not a finite number")
+            check_finite_elements(values, f"guess= of '{name}'", ParameterError)
             columns[name] = np.interp(points, np.linspace(0, 1, len(values)), values)
     x, v = (np.empty((len(points), len(ports))) for ports in (problem.states, problem.inputs))
     for values, ports in ((x, problem.states), (v, problem.inputs)):

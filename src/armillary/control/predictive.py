@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, read_only, reals
+from armillary.algebra.arguments import check_finite_elements, checked_names, count, read_only, reals
 from armillary.algebra.expression import ZERO, Expr, number, total
 from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.units import parse_unit
@@ -102,8 +102,7 @@ class PredictiveRegulator:
             checked_names(state, self.states, "there is no state", ParameterError)
             state = [state.get(n, o) for n, o in zip(self.states, self.offset, strict=True)]
         found = reals(state, "state", ParameterError)
-        if not np.isfinite(found).all():
-            raise ParameterError("state has an element that is not a finite number")
+        check_finite_elements(found, "state", ParameterError)
         if found.shape != (len(self.states),):
             raise ParameterError(f"a state has {len(self.states)} numbers: {', '.join(self.states)}")
         return np.asarray(found - self.offset)

@@ -13,7 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, item_count, read_only, real, reals
+from armillary.algebra.arguments import (
+    check_finite_elements,
+    checked_names,
+    count,
+    from_zero,
+    item_count,
+    read_only,
+    real,
+    reals,
+)
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.structure import Reach, reach
 from armillary.errors import ArmillaryError, ParameterError
@@ -247,8 +256,7 @@ def _cross(N: object, linear: LinearModel) -> np.ndarray:
     cross = np.zeros(shape) if N is None else reals(N, "N", ParameterError)
     if cross.shape != shape:
         raise ArmillaryError(f"N must be a matrix of states by inputs, {shape}, not {cross.shape}")
-    if not np.isfinite(cross).all():
-        raise ParameterError("N has an element that is not a finite number")
+    check_finite_elements(cross, "N", ParameterError)
     return cross
 
 
@@ -355,8 +363,7 @@ def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: b
     if matrix.shape != (n, n):
         several = f"a number, {n} numbers or a {n} × {n} matrix" if n > 1 else "a number"
         raise ParameterError(f"{what} must be {several}, for {', '.join(names)}")
-    if not np.isfinite(matrix).all():
-        raise ParameterError(f"{what} has an element that is not a finite number")
+    check_finite_elements(matrix, what, ParameterError)
     size = float(np.max(np.abs(matrix), initial=0.0))
     exact = np.array_equal(matrix, matrix.T)  # quick: weights are read at every plan of a controller
     if not exact and not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12 * size):

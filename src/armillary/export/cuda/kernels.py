@@ -370,10 +370,12 @@ def solver_kernel(
 def _needed_solver(configurations: Sequence[DerivedEquations], features: Features) -> Solver:
     """Return the functions of the solver that runs need."""
     method, adaptive = features.method, features.method.adaptive
-    present = {name.upper() for name in solver_features(configurations)} | {"LANDING_EVENTS"}
-    present |= {"JUMPS"} if features.jumps else set()
-    present |= {"ADAPTIVE"} if adaptive else set()
-    present |= {"CONFIGURATIONS", "SETTINGS"} if len(configurations) > 1 else set()
+    more = {
+        "LANDING_EVENTS": True, "JUMPS": features.jumps, "ADAPTIVE": adaptive,
+        **dict.fromkeys(("CONFIGURATIONS", "SETTINGS"), len(configurations) > 1),
+    }  # fmt: skip
+    present = {name.upper() for name in solver_features(configurations)}
+    present |= {name for name, there in more.items() if there}
     facts = {
         "dense": features.dense, "adaptive": adaptive, "JUMP_HARD": True, "every_step": False,
         "end_enters_error": method.coefficients.end_enters_error,

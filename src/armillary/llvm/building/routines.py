@@ -158,7 +158,7 @@ class MatrixPlacement:
         """Return the text of function ``name``; ``length`` is the number of results of ``source``."""
         f = _function_of(name, _SECTION)
         found = Span(f, f.builder.local(f"[{length + len(self.numbers)} x double]", ", align 64"))
-        f.builder.call(Callee(_SECTION, f"@{self.source}"), [*f.function.args[:4], found.address])
+        _call(f, f"@{self.source}", [*f.function.args[:4], found.address])
         for j, number in enumerate(self.numbers):
             found[length + j] = number
         table, out = Raw(ADDRESS, f"@{name}_places"), Span(f, f.argument(4).raw)
@@ -233,9 +233,13 @@ def _loop(name: str, arrays: tuple[str, ...], by_address: bool = False) -> str:
         given = rows.row(i)
         if arrays is _TIMED:
             given[0] = f.builder.load(given[0], REAL)
-        f.builder.call(Callee(FunctionType(NOTHING, tuple(a.type for a in given)), function), given)
+        _call(f, function, given)
     f.give()
     return f"{f.function}\n"
+
+
+def _call(f: Code, function: str, given: Sequence[Raw]) -> None:
+    f.builder.call(Callee(FunctionType(NOTHING, tuple(a.type for a in given)), function), given)
 
 
 # The loop for a function on vectors, `<lanes x double>` for each real, which evaluates several rows at once.
@@ -257,15 +261,11 @@ def lane_rows(name: str, lanes: int, sizes: Mapping[str, int]) -> str:
         time = _gather_vector(f, times)
         for k, (array, room, own) in enumerate(zip(_TIMED[1:-1], rooms, arrays, strict=False), 1):
             given = [block.equals(0).raw, rows.strides[k].raw, f.whole(sizes[array]).raw, *own, room]
-            _call(f, "armillary_gather", given)
-        _call(f, name, [time, *rooms])
-        _call(f, "armillary_scatter", [f.whole(sizes["outs"]).raw, rooms[-1], *arrays[-1]])
+            _call(f, "@armillary_gather", given)
+        _call(f, f"@{name}", [time, *rooms])
+        _call(f, "@armillary_scatter", [f.whole(sizes["outs"]).raw, rooms[-1], *arrays[-1]])
     f.give()
     return f"{f.function}\n"
-
-
-def _call(f: Code, name: str, given: Sequence[Raw]) -> None:
-    f.builder.call(Callee(FunctionType(NOTHING, tuple(a.type for a in given)), f"@{name}"), given)
 
 
 def _gather_vector(f: Code, places: Sequence[Raw]) -> Raw:
