@@ -6,7 +6,7 @@ such loops are replaced by NumPy functions, with A = U diag(d) Vᵀ instead of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 
 import numpy as np
@@ -14,16 +14,15 @@ import numpy as np
 from armillary.numerics import roots
 from armillary.numerics.language import Roots
 from armillary.numerics.roots_thresholds import DAMPINGS
-from armillary.untyped import AnyFunction, Given
+from armillary.untyped import Given
 
 
-def python_functions(functions: Iterable[AnyFunction]) -> dict[str, Given]:
+def python_functions(given: Mapping[str, Callable[..., Given]]) -> dict[str, Given]:
     """Return the functions of roots.py by name, without chords and bounds.
 
-    ``functions`` are those of the calling module that language.py declares, and replacements of some of
-    roots.py; each has the name there after an underscore.
+    ``given`` has the functions of the calling module that language.py declares, and functions that replace
+    some of roots.py.
     """
-    given = {function.__name__.removeprefix("_"): function for function in functions}
     scope: dict[str, Given] = {**vars(roots), **_OF_ARRAYS, "CHORDS": False, "BOUNDED": False, **given}
     own = {name: f for name, f in vars(roots).items() if isinstance(f, FunctionType)}
     for name, f in own.items():

@@ -302,7 +302,9 @@ def _worst_residual(run: _Correction) -> float:
     return float(np.max(np.abs(run.residual[:-1]), initial=0.0))
 
 
-_FUNCTIONS = python_functions((_look, _differentiate, _displace, _arrive, _worst_residual))
+_FUNCTIONS = python_functions(
+    {f.__name__[1:]: f for f in (_look, _differentiate, _displace, _arrive, _worst_residual)}
+)
 
 
 def crossing(f: Callable[[float], float | None], h: float, at_start: float) -> float | None:

@@ -300,9 +300,8 @@ def _worst_residual(run: _Closing) -> float:
     return run.geometry.largest_gap(run.here)
 
 
-_FUNCTIONS = python_functions(
-    (_look, _look_there, _differentiate, _displace, _accept, _set_radius, _worst_residual)
-)
+_OWN = (_look, _look_there, _differentiate, _displace, _accept, _set_radius, _worst_residual)
+_FUNCTIONS = python_functions({f.__name__[1:]: f for f in _OWN})
 
 
 # A few places of a motion with closed loops, at which expressions are evaluated.
