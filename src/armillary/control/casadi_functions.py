@@ -140,7 +140,7 @@ def _external(
     places = tuple(memories.index(p.name) for p in steered)
     made = [
         ExternalFunction(
-            casadi, label, KnotFunctions(equations, reader.replaced(list(results)), by, unknown),
+            casadi, label, KnotFunctions(equations, reader.substitute_unknowns(list(results)), by, unknown),
             Arguments(sizes, places, initial_memory(equations)),
         )
         for label, results in (("rates", t.rates), ("outputs", [columns[name] for name in wanted]))

@@ -305,7 +305,7 @@ def _refine_motion(motion: Motion, errors: np.ndarray, accuracy: float) -> Motio
     parts = np.clip(np.where(errors > accuracy, np.maximum(parts, 2), 1), 1, _PARTS)
     if np.all(parts == 1):
         return motion
-    finer = mesh.refined(parts)
+    finer = mesh.refine(parts)
     x, v = motion.at(finer.points)
     x[0], x[-1] = motion.x[0], motion.x[-1]
     return Motion(finer, x, v, motion.p, motion.T)

@@ -140,7 +140,7 @@ class Plant:
         )  # fmt: skip
         return after
 
-    def rolled(
+    def roll_out(
         self,
         start: np.ndarray,
         step: float,

@@ -191,7 +191,7 @@ class Prepared:
         threads: int | None = None,
         progress: bool | Callable[[int], None] = False,
     ) -> Batch:
-        """Return runs with given values; the quantities that differ must be those of the example values."""
+        """Return runs with given values; the same quantities must differ as in the example values."""
         known = self.plan.starts
         t0, inputs = self.plan.settings.t0, known.given_inputs
         starts = Starts(self.plan.model, parameters, initial, memory, runs, t0, known, inputs)

@@ -364,7 +364,8 @@ def _why_not(made: Problem, root: Root) -> str:
     lines = []
     for k in order:
         i = int(made.rows[k])
-        value, want = made.shown(i, root.residual[k] + made.wanted[i]), made.shown(i, made.wanted[i])
+        value = made.value_text(i, root.residual[k] + made.wanted[i])
+        want = made.value_text(i, made.wanted[i])
         lines.append(f"\n  {made.conditions.labels[i]} is {value}, wanted {want}")
     worst = int(made.rows[order[0]])
     more = len(made.rows) - len(made.unknown)
