@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.export.matlab import WIDTH, _assignment
 from tests.export import conformance
 from tests.export.configuration_cases import latched
 
@@ -145,3 +146,13 @@ def test_modules_use_names_that_are_there_and_arrays_have_their_lengths(tmp_path
         count = int(sizes.get(length, length)) if length in sizes or length.isdigit() else None
         listed = [v for v in re.sub(r"^[^:]*::", "", values).split(",") if v.strip()]
         assert count is None or len(listed) == count, name
+
+
+def test_matlab_labels_stand_behind_their_statement_where_the_line_has_room() -> None:
+    statement = "a = b;"
+    room = WIDTH - len(f"{statement}  % ")
+    for length, lines in ((room, 1), (room + 1, 2), (1, 1)):
+        label = "x" * length
+        found = _assignment("a", "b", label)
+        assert found == ([f"{statement}  % {label}"] if lines == 1 else [f"% {label}", statement])
+    assert _assignment("a", "b") == [statement]

@@ -124,10 +124,18 @@ def test_oblique_arrows_are_all_there_and_short_ones_too() -> None:
     s = arm.System("ball")
     s.gravity(9.81, "-ground.z")
     s.body("ball", joint=arm.Prismatic("x"), mass=1, inertia=0)
-    arrows = _arrows(s.draw(view="oblique"))
+    text = s.draw(view="oblique")
+    arrows = _arrows(text)
     assert set(arrows) == {"x", "y", "z", "g"}
     assert sum(np.square(arrows[letter]).sum() for letter in "xyz") == pytest.approx(2 * 22.0**2, rel=1e-2)
     assert arrows["z"][0] == pytest.approx(0.0, abs=0.1) and arrows["z"][1] > 10.0 > -10.0 > arrows["g"][1]
+    heads = [
+        np.array([float(x) for x in re.split("[ ,]", p.attrib["points"])]).reshape(3, 2) * (1, -1)
+        for p in ElementTree.fromstring(text).findall(".//{*}polygon[@fill='#777']")
+    ]
+    for arrow, (tip, left, right) in zip(arrows.values(), heads, strict=True):  # 6 long and 6 wide
+        assert 0.5 * (left + right) - tip == pytest.approx(-6 * arrow / np.linalg.norm(arrow), abs=0.2)
+        assert np.linalg.norm(left - right) == pytest.approx(6.0, abs=0.2)
 
 
 def _arrows(text: str) -> dict[str, np.ndarray]:

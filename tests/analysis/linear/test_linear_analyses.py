@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.linear.structure import reach, transmission_zeros
+from armillary.analysis.linear.structure import balanced_truncation, reach, transmission_zeros
 from armillary.errors import ArmillaryError, MissingExtraError
 
 M, K, C = 2.0, 50.0, 3.0
@@ -296,6 +296,18 @@ def test_reduction_keeps_what_matters_within_its_bound() -> None:
     )
     with pytest.raises(ArmillaryError, match="positive whole number"):
         lin.reduce(0)
+
+
+@pytest.mark.parametrize(
+    ("order", "tolerance", "kept"),
+    [(2, None, 2), (9, None, 3), (None, 0.2, 1), (None, 0.01, 2), (None, 0.002, 3), (None, None, 3)],
+)
+def test_reduction_keeps_what_exceeds_a_share_of_the_largest(order, tolerance, kept: int) -> None:
+    """ẋ = −a x + b u, y = b x has the Hankel singular value b²/(2a); twice the dropped sum is the bound."""
+    a, b = np.array([1.0, 2.0, 4.0]), np.array([1.0, 0.5, 0.1])
+    found = balanced_truncation(-np.diag(a), np.diag(b), np.diag(b), order, tolerance)
+    assert np.sort(-np.linalg.eigvals(found.A)) == pytest.approx(a[:kept])
+    assert found.bound == pytest.approx(2 * np.sum((b**2 / (2 * a))[kept:]), abs=1e-15)
 
 
 def test_reduction_keeps_unstable_modes() -> None:
