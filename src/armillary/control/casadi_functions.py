@@ -193,7 +193,7 @@ def _node(
     if isinstance(node.data, str) and node.data in functions:
         return functions[node.data](*args)
     raise ArmillaryError(
-        f"'{node}' is a table or a function of its own, which CasADi's expressions do not have; "
+        f"'{node}' calls a table or a function of the user, which CasADi's expressions do not have; "
         "use kind='external', whose functions call compiled code"
     )
 
