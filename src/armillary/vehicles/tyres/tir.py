@@ -217,9 +217,8 @@ def require_coefficients(file: TyreFile, values: Mapping[str, float]) -> None:
     lacking = [name for name in NEEDED if name not in values]
     if lacking:
         raise arm.ModelError(
-            f"{file.path}: the coefficients {', '.join(lacking)} are missing, which the formula needs; add "
-            f"them to the file, or give changes={{'{lacking[0]}': …}}; a file that was cut off lacks its "
-            "last sections"
+            f"{file.path}: the formula needs {', '.join(lacking)}, which are missing; add them to the file, "
+            f"or give changes={{'{lacking[0]}': …}}; a file that was cut off lacks its last sections"
         )
 
 
