@@ -346,16 +346,19 @@ def test_a_missing_python_control_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_files_hold_all_of_a_linear_model(tmp_path: Path) -> None:
     model, lin = quarter_car()
-    many = model.linearize(parameters={"k": [1e4, 2e4]}, outputs=["travel"])
+    many = model.linearize(inputs=["k"], parameters={"k": [1e4, 2e4]}, outputs=["travel"])
     for i, one in enumerate((lin, many, lin.discretize(0.1))):
         one.save(tmp_path / f"{i}.json")
         again = arm.load_linear(tmp_path / f"{i}.json")
         for name in ("A", "B", "C", "D", "state", "memory", "time"):
             np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
         assert again.variables == one.variables and again.step == one.step and str(again) == str(one)
-        assert {n: np.asarray(v).tolist() for n, v in again.parameters.items()} == {
-            n: np.asarray(v).tolist() for n, v in one.parameters.items()
-        }
+        for name in ("parameters", "input_values"):
+            kept, values = (
+                {n: np.asarray(v).tolist() for n, v in getattr(m, name).items()} for m in (again, one)
+            )
+            assert kept == values
+    assert many.input_values["k"].tolist() == [1e4, 2e4] and many[1].input_values == {"k": 2e4}
     with pytest.raises(ArmillaryError, match=r"cannot be saved as 'lin\.mat': use \.json, \.txt or \.html"):
         lin.save(tmp_path / "lin.mat")
     lin.save(tmp_path / "report.html")

@@ -248,6 +248,7 @@ class LinearMatrices(SavedResult):
     memory: np.ndarray = field(default_factory=lambda: np.empty(0))
     parameters: DataMapping = field(default_factory=dict)
     operating_point: DataMapping = field(default_factory=dict)
+    input_values: DataMapping = field(default_factory=dict)  # of the inputs at the operating point
     linearization: Linearization | None = None  # the compiled functions behind A, B, C and D
     step: float | None = None  # seconds between samples of a discrete model; None for continuous time
     note: str = ""
