@@ -58,7 +58,7 @@ def test_relaxation_gives_a_single_contact_its_forces_at_once(
 
 
 def test_changes_of_forces_are_continued_as_a_geometric_series(one_contact: SimpleNamespace) -> None:
-    """1 + 1/2 + 1/4 … of the last change again, up to where the normal force would pull."""
+    """1 + 1/2 + 1/4 … of the last change again, up to where the normal would pull, or the contact slide."""
     for ratio, steady, expected in (
         (0.5, (0.3, -0.1, 0.2), (1.3, 1.9, 3.2)),
         (0.75, (0.3, -0.1, 0.2), (1.9, 1.7, 3.6)),
@@ -68,6 +68,11 @@ def test_changes_of_forces_are_continued_as_a_geometric_series(one_contact: Simp
         one_contact.force, one_contact.steady = np.array([1.0, 2.0, 3.0]), np.array(steady)
         status_search.extrapolate(one_contact, ratio)
         assert one_contact.force == pytest.approx(expected)
+    # Within |λ_T| ≤ 0.6 · 10 + 0.3: a change that repeats goes on to that limit, or to none.
+    for change, times in (((0.0, 0.3, 0.4), 2.6), ((1.0, 0.3, 0.4), 0.0), ((-0.1, 0.3, 0.4), 1.3 / 0.56)):
+        one_contact.force, one_contact.steady = np.array([10.0, 3.0, 4.0]), np.array(change)
+        status_search.extrapolate(one_contact, 1.0)
+        assert one_contact.force == pytest.approx(np.array([10.0, 3.0, 4.0]) + times * np.array(change))
     one_contact.active, one_contact.force = [2.0], np.array([1.0, 2.0, 3.0])
     one_contact.steady = np.array([-0.5, 0.0, 0.0])
     status_search.extrapolate(one_contact, 0.75)

@@ -102,6 +102,28 @@ def test_a_normal_and_a_slip_that_nearly_move_together_have_a_solution() -> None
     assert found["loaded"] == pytest.approx([1.0, 1.0], rel=1e-7)
 
 
+def test_clutches_that_contradict_each_other_load_each_other_until_one_slides() -> None:
+    """Two clutches of nearly one ratio and a brake hold two bodies, one of which rests on a floor that moves.
+    Any forces of one sum hold both clutches; each sweep of relaxation shifts a little of it from one to the
+    other, and trials let the wrong one slide: two of these 16 found no statuses (random mechanism 602832.2).
+    """
+    random = np.random.default_rng(0)
+    rows = [(0, ()), (None, (1,)), (None, (2,)), (None, (3,))]
+    for _ in range(16):
+        floor, ratio = random.uniform(0.2, 2), random.uniform(0.5, 2.5)
+        other = ratio * (1 + random.choice([-1, 1]) * 10 ** random.uniform(-4, -1))
+        J = np.array([[1.0, -floor], [1.0, -ratio], [0.0, 1.0], [1.0, -other]])
+        free = J @ (random.normal(size=2) * random.uniform(0, 15))
+        free[0] += random.choice([-1, 1]) * 10 ** random.uniform(-3, 0)
+        limits = [0.0, *random.uniform(1, 20, 3)]
+        found = solve(J, free, rows, [0.0] * 4, capacity=limits, static_capacity=limits)
+        assert found["failed"][0] == 0
+        z = J @ (J.T @ found["force"]) + free
+        for force, motion, limit in zip(found["force"][1:], z[1:], limits[1:], strict=True):
+            assert abs(force) <= limit * (1 + 1e-9)
+            assert abs(motion) < 1e-8 or force == pytest.approx(-np.copysign(limit, motion))
+
+
 def test_forces_that_grow_without_end_are_no_solution() -> None:
     """A wall on each side, both approached: b is that of no motion, and relaxation diverges."""
     J = np.array([[1.0], [-1.0]])

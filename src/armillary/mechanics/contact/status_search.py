@@ -59,20 +59,58 @@ def relax(run: Contacts) -> None:
             run.force[k] = wanted
 
 
+def room_within_limit(run: Contacts, c: whole) -> real:
+    """Return how often the change in `steady` can be added to the forces of a contact that sticks until its
+    friction reaches the limit; a negative number if it never does.
+
+    |λ_T + s Δ_T|² = (λ_max + s Δλ_max)²
+    """
+    none: real = -1.0
+    if SLIP_ROW[c] == NONE or run.rests[c] < 0.75 or run.active[c] < 0.5 or run.active[c] > 1.5:
+        return none
+    limit: real = run.static_capacity[c]
+    slope: real = 0.0
+    if NORMAL_ROW[c] != NONE:
+        limit = limit + run.static[c] * run.force[NORMAL_ROW[c]]
+        slope = run.static[c] * run.steady[NORMAL_ROW[c]]
+    square: real = -slope * slope
+    linear: real = -limit * slope
+    constant: real = -limit * limit
+    for k in range(SLIP_ROW[c], SLIP_END[c]):
+        square = square + run.steady[k] * run.steady[k]
+        linear = linear + run.force[k] * run.steady[k]
+        constant = constant + run.force[k] * run.force[k]
+    inner: real = linear * linear - square * constant
+    if constant > -NEARLY * NEARLY * limit * limit or inner < 0.0:  # it slides
+        return none
+    # With a negative constant the denominator of the first positive root is positive.
+    room: real = -constant / (linear + sqrt(inner)) if linear + sqrt(inner) > 0.0 else none
+    return room
+
+
 def extrapolate(run: Contacts, ratio: real) -> None:
     """Extrapolate the change of forces by the last sweep, in `steady`, to the limit of a geometric series
-    with `ratio`, or to the point at which the first normal force would become negative.
+    with `ratio`, or to the point at which the first normal force would become negative, or the first contact
+    that sticks would slide.
 
-    Relaxation of contacts that nearly hold each other takes thousands of sweeps.
+    Relaxation of contacts that nearly hold each other takes thousands of sweeps. Rows that contradict each
+    other change their forces by the same amount in each sweep, until one of them reaches its limit.
     """
-    if not (ratio < 1.0):
-        return
-    reach: real = ratio / (1.0 - ratio)
+    bounded: truth = ratio < 1.0
+    reach: real = ratio / (1.0 - ratio) if bounded else 0.0
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE and run.active[c] < 1.5:
             n: whole = NORMAL_ROW[c]
-            if run.force[n] + reach * run.steady[n] < 0.0:
+            if run.steady[n] < 0.0 and (not bounded or run.force[n] + reach * run.steady[n] < 0.0):
                 reach = run.force[n] / -run.steady[n]
+                bounded = True
+        room: real = 0.0
+        room = room_within_limit(run, c)
+        if room >= 0.0 and (not bounded or room < reach):
+            reach = room
+            bounded = True
+    if not bounded:
+        return
     for i in range(N_CONTACT_ROWS):
         run.force[i] = run.force[i] + reach * run.steady[i]
 
