@@ -43,6 +43,24 @@ def test_without_limits_the_law_is_that_of_lqr():
     assert free.input(x) == pytest.approx(-control.lqr(linear, Q, R).K @ x, rel=1e-9)
 
 
+def test_limits_are_of_the_input_and_not_of_its_change_from_the_operating_point():
+    """A weight of 1 kg is held by 9.81 N; from far above, the law pulls down by no less than 0 N."""
+    s = arm.System("weight")
+    body = s.body("b", joint=arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.input("F", units="N")
+    s.force("lift", "F", s.ground.y, at=body.com)
+    model = s.derive().compile()
+    made = model.mpc({"F": (0, 12)}, 1.0, 0.1, step=STEP, horizon=4, at={"F": 9.81}, passes=200)
+    assert made.input([0.0, 0.0]) == pytest.approx([9.81])
+    assert made.input([50.0, 0.0]) == pytest.approx([0.0], abs=1e-9)
+    assert made.input([-50.0, 0.0]) == pytest.approx([12.0])
+    with pytest.raises(
+        arm.ArmillaryError, match=r"mpc: 'weight' is not steady .*'b\.u1' changes by -9\.81 m/s2"
+    ):
+        model.mpc(["F"], 1.0, 0.1, step=STEP, horizon=4)
+
+
 def test_many_passes_solve_the_quadratic_program():
     """min ½ VᵀHV + gᵀV between limits is a bounded least-squares problem of H's Cholesky factor."""
     made = law()

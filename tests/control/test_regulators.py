@@ -7,6 +7,7 @@ import armillary as arm
 from armillary import control
 from tests.control.systems import cart_pole, slider
 from tests.later import later
+from tests.systems.falling_four_bar import four_bar
 
 linalg, integrate = later("scipy.linalg"), later("scipy.integrate")
 interpolate = later("scipy.interpolate")
@@ -127,6 +128,50 @@ def test_a_tracked_swing_returns_to_its_reference_in_compiled_code():
         run["b.q1"] - plan["b.q1"][::10], 0.3 * np.exp(-a) * (np.cos(a) + np.sin(a)), atol=1e-5
     )
     assert np.allclose(along.at(4.0, [plan.final["b.q1"], plan.final["b.u1"]]), plan.final["F"])
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (
+            {"pole.q1": 1.0},
+            r"'pole\.u1' changes by -17\.7 rad/s2, 'cart\.u1' changes by 1\.104 m/s2; give at= a",
+        ),
+        ({"pole.q1": 3.13}, r"'cart\.u1' changes by"),
+        ({**UPRIGHT, "F": 2.0}, r"'pole\.u1' changes by 4 rad/s2"),  # F/(m L) of the massless rod
+        ({**UPRIGHT, "pole.u1": 2.0}, r"'pole\.q1' changes by 2 rad/s; give"),
+    ],
+)
+def test_lqr_names_the_rates_of_a_point_that_is_not_steady(at, words):
+    model = cart_pole()
+    with pytest.raises(arm.ArmillaryError, match=words):
+        model.lqr(["F"], WEIGHTS, 0.5, at=at)
+    assert control.lqr(model.linearize(at, inputs=["F"]), WEIGHTS, 0.5).K.shape == (1, 4)
+
+
+@pytest.mark.parametrize("at", [{"pole.q1": 3.1416}, {**UPRIGHT, "cart.q1": 7.0, "cart.u1": 2.0}])
+def test_rounded_values_and_the_way_of_a_vehicle_are_steady(at):
+    """Nothing depends on the place and speed of the cart, so the gain is that at rest."""
+    found = cart_pole().lqr(["F"], WEIGHTS, 0.5, at=at)
+    assert np.allclose(found.K, cart_pole().lqr(["F"], WEIGHTS, 0.5, at=UPRIGHT).K, rtol=1e-6)
+
+
+def test_a_linkage_is_steady_where_its_input_holds_it_and_a_turning_body_is_not():
+    s = four_bar()
+    s.input("T", units="N*m")
+    s.moment("drive", "T", s.ground.z, on=s.bodies["crank"])
+    model = s.derive().compile()
+    assert model.lqr(["T"], 1.0, 1.0, at=model.trim(inputs=["T"])).poles.real.max() < 0
+    with pytest.raises(arm.ArmillaryError, match=r"not steady .*'crank\.u1' changes by"):
+        model.lqr(["T"], 1.0, 1.0)
+    s = arm.System("top")
+    body = s.body("b", joint=arm.Spherical(), inertia=(1, 2, 3), mass=1.0)
+    torques = ["Tx", "Ty", "Tz"]
+    for axis, torque in zip((body.x, body.y, body.z), torques, strict=True):
+        s.input(torque, units="N*m")
+        s.moment(f"drive_{torque}", torque, axis, on=body)
+    with pytest.raises(arm.ArmillaryError, match=r"not steady .*'b\.q4' changes by 0\.5 1/s"):
+        s.derive().compile().lqr(torques, 1.0, 1.0, at={"b.u3": 1.0})
 
 
 @pytest.mark.parametrize(

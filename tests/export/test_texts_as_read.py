@@ -16,6 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.export.c.printer import CPrinter
+from armillary.export.fortran.printer import FortranPrinter
+from armillary.export.jax import JaxPrinter
+from armillary.export.matlab import WIDTH, MatlabPrinter, _assignment
+from armillary.export.python.module import PythonPrinter
+from armillary.export.rust.model import RustPrinter
+from armillary.export.text.printer import Printer
 from tests.export import conformance
 from tests.export.configuration_cases import latched
 
@@ -145,3 +152,32 @@ def test_modules_use_names_that_are_there_and_arrays_have_their_lengths(tmp_path
         count = int(sizes.get(length, length)) if length in sizes or length.isdigit() else None
         listed = [v for v in re.sub(r"^[^:]*::", "", values).split(",") if v.strip()]
         assert count is None or len(listed) == count, name
+
+
+def test_matlab_labels_stand_behind_their_statement_where_the_line_has_room() -> None:
+    statement = "a = b;"
+    room = WIDTH - len(f"{statement}  % ")
+    for length, lines in ((room, 1), (room + 1, 2), (1, 1)):
+        label = "x" * length
+        found = _assignment("a", "b", label)
+        assert found == ([f"{statement}  % {label}"] if lines == 1 else [f"% {label}", statement])
+    assert _assignment("a", "b") == [statement]
+
+
+@pytest.mark.parametrize(
+    ("printer", "texts"),
+    [
+        (CPrinter, ("NAN", "INFINITY", "(-INFINITY)")),
+        (PythonPrinter, ('float("nan")', 'float("inf")', 'float("-inf")')),
+        (MatlabPrinter, ("NaN", "Inf", "(-Inf)")),
+        (RustPrinter, ("Real::NAN", "Real::INFINITY", "(-Real::INFINITY)")),
+        (JaxPrinter, ("jnp.nan", "jnp.inf", "(-jnp.inf)")),
+        (
+            FortranPrinter,
+            tuple(f"ieee_value(1.0_dp, ieee_{x})" for x in ("quiet_nan", "positive_inf", "negative_inf")),
+        ),
+    ],
+)
+def test_every_language_has_words_for_infinities_and_nan(printer: Any, texts: tuple[str, ...]) -> None:
+    made = printer.__new__(printer)
+    assert tuple(Printer.special(made, x) for x in (math.nan, math.inf, -math.inf)) == texts

@@ -257,6 +257,14 @@ def test_equations_show_themselves_where_they_are_short() -> None:
     ]
 
 
+@pytest.mark.parametrize(("speeds", "written"), [(4, True), (5, False)])
+def test_equations_of_up_to_four_speeds_are_written_out(speeds: int, written: bool) -> None:
+    s = arm.System("row")
+    for k in range(speeds):
+        s.body(f"B{k}", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    assert ("<math" in s.derive()._repr_html_()) is written
+
+
 def test_models_and_costs_show_tables() -> None:
     s = arm.System(EVIL)
     s.body("A", joint=arm.Revolute("z"), com=("L", 0, 0), mass="m", inertia=0)

@@ -67,6 +67,10 @@ def test_a_curve_of_many_samples_keeps_its_extremes_and_stays_short():
     heights = [down for _, down in line]
     assert (min(heights), max(heights)) == (1.0, 23.0)  # the whole height of the picture
     assert len(line) <= 2 * 120 + 2
+    assert (line[0][0], line[-1][0]) == (1.0, 119.0)  # from the first sample to the last
+    slope = np.linspace(0, 1, 241)[::-1]
+    (line,) = points(sparkline(slope, slope))
+    assert (line[0], line[-1]) == ((1.0, 1.0), (119.0, 23.0))
 
 
 def test_values_that_are_not_finite_leave_gaps():

@@ -75,6 +75,23 @@ def test_the_units_of_a_system_are_consistent(name: str) -> None:
         assert system.factor(parse_unit(system.unit_text(dimension))) == pytest.approx(1.0, rel=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("SI", "kg m N N*m kg*m^2 N/m kg/m^3 m^2 Pa kg^2 1/s^2"),
+        ("in-lb-s", "lb*s^2/in in lb in*lb in*lb*s^2 lb/in lb*s^2/in^4 in^2 lb/in^2 lb^2*s^4/in^2 1/s^2"),
+        ("mm-kg-s", "kg mm mN mN*mm kg*mm^2 mN/mm kg/mm^3 mm^2 mN/mm^2 kg^2 1/s^2"),
+        ("mm-t-s", "t mm N N*mm t*mm^2 N/mm t/mm^3 mm^2 N/mm^2 t^2 1/s^2"),
+        ("cm-g-s", "g cm g*cm/s^2 g*cm^2/s^2 g*cm^2 g/s^2 g/cm^3 cm^2 g/cm/s^2 g^2 1/s^2"),
+    ],
+)
+def test_units_are_written_as_engineers_do(name: str, texts: str) -> None:
+    """Pounds, newtons and millinewtons stand for mass times acceleration; the power 1 is not written."""
+    derived = (FORCE / LENGTH, MASS / LENGTH**3, LENGTH**2, FORCE / LENGTH**2, MASS**2, (SPEED / LENGTH) ** 2)
+    dimensions = (MASS, LENGTH, FORCE, MOMENT, INERTIA, *derived)
+    assert [SYSTEMS[name].unit_text(dimension) for dimension in dimensions] == texts.split()
+
+
 def test_millimetres_and_tonnes_fall_as_metres_and_kilograms_do() -> None:
     """A swinging rod of 2 kg and 0.6 m on a spring of 40 N/m in two systems of units."""
 

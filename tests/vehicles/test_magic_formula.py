@@ -266,6 +266,21 @@ def test_radii_and_vertical_force_fit_together() -> None:
         tyre().effective_radius(4000.0)
 
 
+@pytest.mark.parametrize("gamma", [0.1, -0.2])
+def test_a_tilted_tyre_of_62_is_pressed_in_more_under_its_crown(gamma: float) -> None:
+    """MF-Tyre 6.2: ρ = ρ0 + s² w/8 |tan γ| − Q_CAM3 ρ0 |γ|, s the ratio of Q_CAM1 R + Q_CAM2 R² loaded
+    to free, w = (1.075 − aspect/2) width of the tread.
+    """
+    changes = {"VERTICAL_STIFFNESS": 2e5, "Q_FZ2": 15.0, "Q_CAM1": 100.0, "Q_CAM2": 50.0, "Q_CAM3": 0.3,
+               "Q_FYS1": 0.0, "Q_FYS2": 0.0, "Q_FYS3": 0.0, "WIDTH": 0.2, "ASPECT_RATIO": 0.55}  # fmt: skip
+    model = veh.read_tyre(DATA / "made_up_61.tir", changes=changes, version="6.2")
+    radius, free = float(model.loaded_radius(5000.0, gamma=gamma)), float(model.spinning_radius(0.0))
+    share = (100 * radius + 50 * radius**2) / (100 * free + 50 * free**2)
+    width, tilt = (1.075 - 0.55 / 2) * 0.2, abs(gamma)
+    pressed = free - radius + share**2 * width / 8 * np.tan(tilt) - 0.3 * (free - radius) * tilt
+    assert float(model.vertical_force(pressed)) == pytest.approx(5000.0, rel=1e-9)
+
+
 def test_relaxation_lengths_of_52_are_those_of_its_coefficients() -> None:
     """By hand at the nominal load of 3800 N: PTX1 R0 and PTY1 sin(2 atan(1/PTY2)) R0."""
     along, across = tyre(name="mf_185_80R14").relaxation_lengths(3800.0)

@@ -119,15 +119,34 @@ def test_arrows_of_axes_and_gravity_point_as_seen(view: str, down: str) -> None:
         assert arrows["y" if view != "y" else "x"] == pytest.approx([0.0, 22.0], abs=0.1)
 
 
+@pytest.mark.parametrize(("place", "height"), [((0, 0, 9), 620.0), ((9, 0, 0), None), ((9, 0, 7.5), None)])
+def test_sketches_fit_the_width_and_the_most_height(place: tuple[float, ...], height: float | None) -> None:
+    """720 units wide with margins of 60, at most 620 high: the longer way fits between the margins."""
+    s = arm.System("post")
+    base = s.body("base", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    s.body("top", base, joint=arm.Prismatic("y"), at=place, mass=1, inertia=0)
+    _, _, width, tall = map(float, ElementTree.fromstring(s.draw(view="y")).attrib["viewBox"].split())
+    assert width == 720.0
+    assert tall == pytest.approx(height or 120 + 600 * max(place[2] / place[0], 0.05), abs=0.6)
+
+
 def test_oblique_arrows_are_all_there_and_short_ones_too() -> None:
     """Seen obliquely no axis vanishes, and gravity is along minus z."""
     s = arm.System("ball")
     s.gravity(9.81, "-ground.z")
     s.body("ball", joint=arm.Prismatic("x"), mass=1, inertia=0)
-    arrows = _arrows(s.draw(view="oblique"))
+    text = s.draw(view="oblique")
+    arrows = _arrows(text)
     assert set(arrows) == {"x", "y", "z", "g"}
     assert sum(np.square(arrows[letter]).sum() for letter in "xyz") == pytest.approx(2 * 22.0**2, rel=1e-2)
     assert arrows["z"][0] == pytest.approx(0.0, abs=0.1) and arrows["z"][1] > 10.0 > -10.0 > arrows["g"][1]
+    heads = [
+        np.array([float(x) for x in re.split("[ ,]", p.attrib["points"])]).reshape(3, 2) * (1, -1)
+        for p in ElementTree.fromstring(text).findall(".//{*}polygon[@fill='#777']")
+    ]
+    for arrow, (tip, left, right) in zip(arrows.values(), heads, strict=True):  # 6 long and 6 wide
+        assert 0.5 * (left + right) - tip == pytest.approx(-6 * arrow / np.linalg.norm(arrow), abs=0.2)
+        assert np.linalg.norm(left - right) == pytest.approx(6.0, abs=0.2)
 
 
 def _arrows(text: str) -> dict[str, np.ndarray]:

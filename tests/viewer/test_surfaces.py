@@ -140,6 +140,9 @@ def test_parts_are_stretched_turned_and_shifted_in_this_order() -> None:
     assert np.allclose(0.5 * (low + high), (5, 6, 7)) and np.allclose(high - low, (0.3, 0.4, 0.4))
     assert volume(made) == pytest.approx(0.048 * 2 * 0.5)  # mirrored, and seen from outside all the same
     check_normals(made, 1 - 1e-12)
+    for factors in ((-1.0, -2.0, 1.0), (-1.0, 2.0, 3.0), (-1.0, -1.0, -1.0)):
+        ball = surfaces.scale_surface(surfaces._sphere(1.0), factors)
+        assert volume(ball) == pytest.approx(abs(np.prod(factors)) * volume(surfaces._sphere(1.0)))
     turn = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     other = surface_of({"kind": "box", "size": (0.2, 0.4, 0.6), "axes": turn.ravel().tolist()})
     assert other is not None and np.allclose(np.ptp(other.vertices, axis=0), (0.6, 0.2, 0.4))

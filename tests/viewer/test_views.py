@@ -158,5 +158,7 @@ def test_values_are_coloured_from_low_to_high_and_missing_ones_grey() -> None:
     assert found[0] == spots[0] and found[2] == spots[-1] and found[1] == "#999999"
     middle = np.array([np.interp(0.5, np.linspace(0, 1, len(_SCALE)), _SCALE[:, k]) for k in range(3)])
     assert found[3] == "#" + "".join(f"{round(255 * x):02x}" for x in middle)
+    viridis = pytest.importorskip("matplotlib").colormaps["viridis"]
+    np.testing.assert_allclose(_SCALE, viridis(np.linspace(0, 1, 5))[:, :3], atol=0.6 / 255)
     assert _colours(np.array([2.0, 2.0])) == [found[3]] * 2
     assert _colours(np.array([np.nan])) == ["#999999"]

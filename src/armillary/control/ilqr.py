@@ -231,7 +231,7 @@ class _Search:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return motions and inputs by v̄ + α d + K (x − x̄) from the start, one for each α."""
         limits = (self.low, self.high)
-        return self.motion.rolled(self.start, self.h, (x, v), (d, K), limits, sizes, self.parameters)
+        return self.motion.roll_out(self.start, self.h, (x, v), (d, K), limits, sizes, self.parameters)
 
 
 def _guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:

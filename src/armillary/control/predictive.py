@@ -192,7 +192,7 @@ def mpc(
     """Return model predictive control of a discrete linear model, ``linear.discretize(step)``.
 
     Q weighs states and R inputs at every step, ``final`` the last state (default: the cost of LQR, with which
-    the law without limits is that of LQR). ``limits`` are (low, high) of inputs by name, as values and not as
+    the law without limits is the LQR law). ``limits`` are (low, high) of inputs by name, as values and not as
     deviations from the operating point. The solver makes ``passes`` passes at every state.
     """
     linear.single("mpc")
@@ -220,7 +220,7 @@ def mpc(
     sizes = np.linalg.eigvalsh(H)
     point = linear.operating_point
     offset = np.array([float(point.get(name, 0.0)) for name in linear.states])
-    held = np.array([float(point.get(name, 0.0)) for name in linear.inputs])
+    held = np.array([float(linear.input_values.get(name, 0.0)) for name in linear.inputs])
     return PredictiveRegulator(
         linear, N, passes, read_only(low), read_only(high), read_only(H), read_only(G),
         float(np.sqrt(sizes[0] * sizes[-1])), read_only(offset), read_only(held),

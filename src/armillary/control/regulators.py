@@ -35,8 +35,9 @@ _STABLE = 1e-9  # relative to the largest pole: poles nearer to the stability li
 class Regulator:
     """A gain for a linear model: v = −K x, in the stated units of its states and inputs.
 
-    ``cost`` is P: from a state x the total cost is xᵀ P x. ``poles`` are the poles of the closed loop, per
-    second (of the map of one step if the model is discrete).
+    x and v are differences from ``linear.operating_point`` and ``linear.input_values``. ``cost`` is P: from
+    a state x the total cost is xᵀ P x. ``poles`` are the poles of the closed loop, per second (of the map of
+    one step if the model is discrete).
     """
 
     linear: LinearModel

@@ -221,14 +221,19 @@ class ModelControl:
     ) -> Regulator:
         """Return the gain K of v = −K x that minimises ∫ (xᵀ Q x + vᵀ R v) dt about an operating point.
 
-        ``at`` is as for ``linearize``. Q weighs states and R inputs: a number for all, numbers by name (the
-        rest zero), the diagonal, or a matrix. ``armillary.control.lqr`` takes any linear model, discrete ones
-        and parts of them too.
+        ``at`` is as for ``linearize``, and must be steady: an equilibrium, or a motion in which only
+        coordinates change that no rate depends on. Q weighs states and R inputs: a number for all, numbers
+        by name (the rest zero), the diagonal, or a matrix. ``armillary.control.lqr`` takes any linear model,
+        discrete ones, parts, and those at other points too.
         """
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.regulators import lqr
+        from armillary.control.steadiness import check_steady
 
-        return lqr(linearize(self._core, at, inputs, parameters=parameters), Q, R)
+        linear = linearize(self._core, at, inputs, parameters=parameters)
+        regulator = lqr(linear, Q, R)
+        check_steady(self._core, linear, "lqr")
+        return regulator
 
     def mpc(
         self,
@@ -246,15 +251,18 @@ class ModelControl:
         """Return a predictive regulator about an operating point: the best inputs over ``horizon`` steps.
 
         ``inputs`` are names, or names with limits (low, high). Q, R and ``final`` weigh states and inputs of
-        every step and the last state (if left out, by the cost of LQR); ``at`` is as for ``linearize``. The
+        every step and the last state (if left out, by the cost of LQR); ``at`` is as for ``lqr``. The
         solver makes a fixed number of ``passes`` at every state, so its time is bounded;
         ``expressions(system)`` of the result puts the law into a description, for runs, live pages and
         exported C.
         """
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.predictive import mpc
+        from armillary.control.steadiness import check_steady
 
         names = several(inputs, "inputs=")
-        linear = linearize(self._core, at, names, parameters=parameters).discretize(step)
+        linear = linearize(self._core, at, names, parameters=parameters)
         limits = inputs if isinstance(inputs, Mapping) else {}
-        return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)
+        law = mpc(linear.discretize(step), Q, R, horizon, limits, final=final, passes=passes)
+        check_steady(self._core, linear, "mpc")
+        return law

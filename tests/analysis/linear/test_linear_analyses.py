@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.linear.structure import reach, transmission_zeros
+from armillary.analysis.linear.structure import balanced_truncation, reach, transmission_zeros
 from armillary.errors import ArmillaryError, MissingExtraError
 
 M, K, C = 2.0, 50.0, 3.0
@@ -298,6 +298,18 @@ def test_reduction_keeps_what_matters_within_its_bound() -> None:
         lin.reduce(0)
 
 
+@pytest.mark.parametrize(
+    ("order", "tolerance", "kept"),
+    [(2, None, 2), (9, None, 3), (None, 0.2, 1), (None, 0.01, 2), (None, 0.002, 3), (None, None, 3)],
+)
+def test_reduction_keeps_what_exceeds_a_share_of_the_largest(order, tolerance, kept: int) -> None:
+    """ẋ = −a x + b u, y = b x has the Hankel singular value b²/(2a); twice the dropped sum is the bound."""
+    a, b = np.array([1.0, 2.0, 4.0]), np.array([1.0, 0.5, 0.1])
+    found = balanced_truncation(-np.diag(a), np.diag(b), np.diag(b), order, tolerance)
+    assert np.sort(-np.linalg.eigvals(found.A)) == pytest.approx(a[:kept])
+    assert found.bound == pytest.approx(2 * np.sum((b**2 / (2 * a))[kept:]), abs=1e-15)
+
+
 def test_reduction_keeps_unstable_modes() -> None:
     s = arm.System("inverted")
     rod = s.body("rod", joint=arm.Revolute("z"), com=(0, 1, 0), mass=1, inertia=0)
@@ -334,16 +346,19 @@ def test_a_missing_python_control_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_files_hold_all_of_a_linear_model(tmp_path: Path) -> None:
     model, lin = quarter_car()
-    many = model.linearize(parameters={"k": [1e4, 2e4]}, outputs=["travel"])
+    many = model.linearize(inputs=["k"], parameters={"k": [1e4, 2e4]}, outputs=["travel"])
     for i, one in enumerate((lin, many, lin.discretize(0.1))):
         one.save(tmp_path / f"{i}.json")
         again = arm.load_linear(tmp_path / f"{i}.json")
         for name in ("A", "B", "C", "D", "state", "memory", "time"):
             np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
         assert again.variables == one.variables and again.step == one.step and str(again) == str(one)
-        assert {n: np.asarray(v).tolist() for n, v in again.parameters.items()} == {
-            n: np.asarray(v).tolist() for n, v in one.parameters.items()
-        }
+        for name in ("parameters", "input_values"):
+            kept, values = (
+                {n: np.asarray(v).tolist() for n, v in getattr(m, name).items()} for m in (again, one)
+            )
+            assert kept == values
+    assert many.input_values["k"].tolist() == [1e4, 2e4] and many[1].input_values == {"k": 2e4}
     with pytest.raises(ArmillaryError, match=r"cannot be saved as 'lin\.mat': use \.json, \.txt or \.html"):
         lin.save(tmp_path / "lin.mat")
     lin.save(tmp_path / "report.html")

@@ -174,6 +174,14 @@ def test_strips_and_fans_keep_the_side_of_their_faces() -> None:
     assert set(READERS) == {".stl", ".obj", ".msh", ".glb", ".dae"}
 
 
+def test_msh_files_have_their_faces_behind_normals_and_places_in_textures(tmp_path: Path) -> None:
+    """Four counts; corners and normals of three numbers, places in textures of two; faces."""
+    counts, rest = np.array([4, 2, 5, 4], "<i4"), np.full(3 * 2 + 2 * 5, 7.0, "<f4")
+    data = counts.tobytes() + CORNERS.astype("<f4").tobytes() + rest.tobytes() + FACES.astype("<i4").tobytes()
+    found = read_surface(_written(tmp_path, "part.msh", data))
+    assert np.array_equal(found.faces, FACES) and np.allclose(found.corners, CORNERS)
+
+
 def test_obj_files_have_the_colours_of_their_materials(tmp_path: Path) -> None:
     """Of a texture the mean; a material without a line, or with one outside of the folders, has none."""
     Image = pytest.importorskip("PIL.Image")

@@ -153,8 +153,8 @@ def _gain(
 ) -> float:
     """Return the gain from the value of the transfer function at an s as large as the poles, away from them.
 
-    An s beyond all poles and zeros would not do: zeros may be orders of magnitude beyond the poles, where the
-    value is a small difference of far larger terms.
+    An s beyond all poles and zeros would be inaccurate: zeros may be orders of magnitude beyond the poles,
+    where the value is a small difference of far larger terms.
     """
     sizes = np.abs(poles)
     typical = float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if np.any(sizes > 0) else 1.0
@@ -193,8 +193,8 @@ def _matrix_tables(lin: LinearMatrices) -> list[Table]:
         return []
     found: list[Table] = []
     if lin.operating_point:
-        units = lin.units
-        rows = [[n, f"{x:.6g}", label_units(units.get(n, ""))] for n, x in lin.operating_point.items()]
+        units, values = lin.units, {**lin.operating_point, **lin.input_values}
+        rows = [[n, f"{x:.6g}", label_units(units.get(n, ""))] for n, x in values.items()]
         found.append((f"operating point at t = {float(lin.time):g} s", ["", "value", "units"], rows, "<><"))
     for title, header, rows in lin.tables():
         found.append((title, header, rows, "<" + ">" * (len(header) - 1)))
@@ -221,6 +221,7 @@ def _poles(lin: LinearMatrices) -> list[list[str]]:
 
 _ARRAYS = ("A", "B", "C", "D", "time", "state", "memory")
 _GROUPS = ("states", "inputs", "outputs")
+_VALUES = ("parameters", "operating_point", "input_values")
 
 
 def linear_content(lin: LinearMatrices) -> DataTable:
@@ -230,8 +231,8 @@ def linear_content(lin: LinearMatrices) -> DataTable:
     content["shapes"] = {name: list(np.shape(getattr(lin, name))) for name in _ARRAYS}
     content["step"] = lin.step
     content |= {g: [asdict(v) for v in group] for g, group in zip(_GROUPS, lin.variables, strict=True)}
-    content["parameters"] = {n: np.asarray(v).tolist() for n, v in lin.parameters.items()}
-    content["operating_point"] = {n: np.asarray(v).tolist() for n, v in lin.operating_point.items()}
+    for key in _VALUES:
+        content[key] = {n: np.asarray(v).tolist() for n, v in getattr(lin, key).items()}
     return content
 
 
@@ -243,8 +244,8 @@ def linear_fields(content: DataTable) -> DataTable:
     if arrays["A"].ndim == 2:
         arrays["time"] = float(arrays["time"])
     values: DataTable = {
-        key: {n: np.array(x) if isinstance(x, list) else x for n, x in content[key].items()}
-        for key in ("parameters", "operating_point")
+        key: {n: np.array(x) if isinstance(x, list) else x for n, x in content.get(key, {}).items()}
+        for key in _VALUES
     }
     found = {key: content[key] for key in ("system", "step", "note")}
     texts = [found["system"], *(text for each in (*x, *v, *y) for text in (each.name, each.units))]

@@ -42,7 +42,7 @@ class LinearModel(LinearMatrices):
     ``states``, ``inputs`` and ``outputs`` are the names of x, v and y; matrices are in their stated units
     (``units``). For many operating points, matrices, ``state`` and ``time`` have a leading axis. ``state`` is
     the model's whole state at the operating point, as ``model.derivatives`` takes it, and ``operating_point``
-    has the values by name, in stated units, for ``initial=``.
+    has the values by name, in stated units, for ``initial=``; ``input_values`` are those of the inputs.
     """
 
     # ------------------------------------------------------------ modes
@@ -75,10 +75,10 @@ class LinearModel(LinearMatrices):
             return MappingProxyType({n: float(v[i]) if np.ndim(v) else v for n, v in values.items()})
 
         arrays = {name: getattr(self, name)[i] for name in ("A", "B", "C", "D", "state", "memory")}
-        time, values = float(self.time[i]), pick_row(self.operating_point)
         return replace(
-            self, **arrays, time=time, parameters=pick_row(self.parameters), operating_point=values
-        )
+            self, **arrays, time=float(self.time[i]), parameters=pick_row(self.parameters),
+            operating_point=pick_row(self.operating_point), input_values=pick_row(self.input_values),
+        )  # fmt: skip
 
     def keep(self, states: Sequence[str]) -> LinearModel:
         """Return the model with only these states, in this order; others are held at the operating point.

@@ -19,7 +19,7 @@ from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.program.linearization import LinearForm
+from armillary.program.linearization import LinearForm, Variable
 from armillary.program.sensitivities import switches
 from armillary.program.targets.contact_targets import ContactGeometry
 from armillary.program.targets.targets import INTERNAL_EVENTS
@@ -406,6 +406,7 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
         memory=read_only(points.memory[first]),
         parameters=MappingProxyType(parameters),
         operating_point=MappingProxyType(_values_by_name(model, points)),
+        input_values=MappingProxyType(_input_values(model, points, form.inputs)),
         linearization=used,
     )
 
@@ -419,6 +420,14 @@ def _in_stated_units(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
         m if np.all(left == 1) and np.all(right == 1) else m * right / left[:, None]
         for m, left, right in pairs
     ]
+
+
+def _input_values(model: CompiledModel, points: OperatingPoints, inputs: Sequence[Variable]) -> DataTable:
+    """Return the inputs at operating points by name, in stated units."""
+    values = model.parameter_table.inside_columns(points.parameters)
+    values |= dict(zip(model.equations.system.memories, points.memory.T, strict=True))
+    rows = {v.name: np.broadcast_to(values[v.name] / v.factor, (len(points),)) for v in inputs}
+    return {name: float(row[0]) if points.single else row for name, row in rows.items()}
 
 
 def _values_by_name(model: CompiledModel, points: OperatingPoints) -> DataTable:

@@ -248,6 +248,7 @@ class LinearMatrices(SavedResult):
     memory: np.ndarray = field(default_factory=lambda: np.empty(0))
     parameters: DataMapping = field(default_factory=dict)
     operating_point: DataMapping = field(default_factory=dict)
+    input_values: DataMapping = field(default_factory=dict)  # of the inputs at the operating point
     linearization: Linearization | None = None  # the compiled functions behind A, B, C and D
     step: float | None = None  # seconds between samples of a discrete model; None for continuous time
     note: str = ""
@@ -386,8 +387,8 @@ def symbolic(lin: LinearMatrices, keep: Sequence[str] = ()) -> SymbolicLinearMod
     lin.single("symbolic")
     if lin.linearization is None:
         raise ArmillaryError(
-            "this linear model has numbers alone (it was loaded, reduced, discretised or cut); call "
-            "symbolic() on what model.linearize gives"
+            "this linear model has only numbers (it was loaded, reduced, discretised or cut); call "
+            "symbolic() on the result of model.linearize"
         )
     form, t = lin.linearization.form, lin.linearization.equations.targets
     if len(form.states) * lin.linearization.equations.operations.total > linearization_form.WRITTEN_OUT:
@@ -467,8 +468,8 @@ def descriptor(lin: LinearMatrices) -> DescriptorModel:
     lin.single("descriptor")
     if lin.linearization is None:
         raise ArmillaryError(
-            "this linear model has numbers alone (it was loaded, reduced, discretised or cut); call "
-            "descriptor() on what model.linearize gives"
+            "this linear model has only numbers (it was loaded, reduced, discretised or cut); call "
+            "descriptor() on the result of model.linearize"
         )
     made = Linearization(lin.linearization.equations, lin.inputs, lin.outputs, open_loops=True)
     form = made.form
