@@ -205,7 +205,7 @@ def test_a_team_repeats_only_what_is_not_in_branches() -> None:
     legs, base = 6 * 3 * 2, 13
     assert (len(alone.held), len(two.held)) == (legs + base, legs // 2 + base)
     assert {s for column in two.held for s in column} == {*writer.program.state}
-    assert two.numbers() < 0.6 * alone.numbers()
+    assert two.live_numbers() < 0.6 * alone.live_numbers()
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_teams_where_the_cache_is_exceeded_and_the_program_is_not_too_long(
     """
     writer = SectionWriter(quadruped().derive("recursive").program, frozenset())
     alone = Team.of(writer, 1)
-    beyond, nodes = teams._beyond(alone, "double", 256), len(alone.section.nodes)
+    beyond, nodes = teams._spilled_bytes(alone, "double", 256), len(alone.section.nodes)
 
     def threads(cache: int, longest: int) -> int:
         monkeypatch.setattr(teams, "CACHE", cache)

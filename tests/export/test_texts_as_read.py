@@ -16,7 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armillary.export.matlab import WIDTH, _assignment
+from armillary.export.c.printer import CPrinter
+from armillary.export.fortran.printer import FortranPrinter
+from armillary.export.jax import JaxPrinter
+from armillary.export.matlab import WIDTH, MatlabPrinter, _assignment
+from armillary.export.python.module import PythonPrinter
+from armillary.export.rust.model import RustPrinter
+from armillary.export.text.printer import Printer
 from tests.export import conformance
 from tests.export.configuration_cases import latched
 
@@ -156,3 +162,22 @@ def test_matlab_labels_stand_behind_their_statement_where_the_line_has_room() ->
         found = _assignment("a", "b", label)
         assert found == ([f"{statement}  % {label}"] if lines == 1 else [f"% {label}", statement])
     assert _assignment("a", "b") == [statement]
+
+
+@pytest.mark.parametrize(
+    ("printer", "texts"),
+    [
+        (CPrinter, ("NAN", "INFINITY", "(-INFINITY)")),
+        (PythonPrinter, ('float("nan")', 'float("inf")', 'float("-inf")')),
+        (MatlabPrinter, ("NaN", "Inf", "(-Inf)")),
+        (RustPrinter, ("Real::NAN", "Real::INFINITY", "(-Real::INFINITY)")),
+        (JaxPrinter, ("jnp.nan", "jnp.inf", "(-jnp.inf)")),
+        (
+            FortranPrinter,
+            tuple(f"ieee_value(1.0_dp, ieee_{x})" for x in ("quiet_nan", "positive_inf", "negative_inf")),
+        ),
+    ],
+)
+def test_every_language_has_words_for_infinities_and_nan(printer: Any, texts: tuple[str, ...]) -> None:
+    made = printer.__new__(printer)
+    assert tuple(Printer.special(made, x) for x in (math.nan, math.inf, -math.inf)) == texts

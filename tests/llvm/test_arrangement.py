@@ -12,7 +12,7 @@ import pytest
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import symbol
 from armillary.llvm import sections
-from armillary.llvm.arrangement.arranged_writer import _by_two
+from armillary.llvm.arrangement.arranged_writer import _pair_angles
 from armillary.llvm.arrangement.arrangement import SPARE, Store, schedule_and_allocate
 from armillary.llvm.jit import Compiled
 from armillary.runtime.models.compilation import compile_equations
@@ -151,5 +151,5 @@ def test_sines_of_neighbours_in_the_state_are_computed_together() -> None:
     """They are loaded as one vector; the others are paired in their order."""
     places = [0, 1, 2, 4, 6, 7, 9]
     angles = [symbol(f"q{place}", "coordinate") for place in places]
-    pairs = [[angle.data.name for angle in pair] for pair in _by_two(angles, places)]
+    pairs = [[angle.data.name for angle in pair] for pair in _pair_angles(angles, places)]
     assert pairs == [["q0", "q1"], ["q6", "q7"], ["q2", "q4"], ["q9"]]

@@ -373,3 +373,28 @@ def test_a_body_that_contacts_clamp_is_struck(seed: int, tilt: float, make: Make
     expected = np.zeros(5)
     expected[on] = np.linalg.solve((J @ D.T)[np.ix_(on, on)], -free[on])
     assert run.force[:5] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(("capacity", "status"), [(19.22, 1), (19.42, 1), (19.7, 2), (19.9, 2)])
+def test_a_slide_that_begins_moves(capacity: float, status: int, make: Make) -> None:
+    """A brake that slides increases the load N + T₁ of a contact from 0.2 to 0.2 + 0.9 (19.82 − capacity);
+    the load T₂ is 0.5. Within its cone the contact then sticks, though a slide with |T| = N has no motion
+    either.
+    """
+    J = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    D = J @ np.array([[1.0, 0, 0.9], [0, 1, 0], [0.9, 0, 1]])
+    free = -(J @ D[[0, 2, 3]].T) @ [0.2, 0.5, 19.82]
+    run = make(J, D, [(0, range(1, 3)), (-1, range(3, 4))], free=free, friction=[1.0, 0], static=[1.0, 0],
+               capacity=[0, capacity], static_capacity=[0, capacity], active=[1.0] * 2, rests=[1.0] * 2,
+               before=[1.0] * 2)  # fmt: skip
+    status_search.solve_contacts(run)
+    assert run.failed[0] == 0 and run.status[0] == status
+    load = 0.2 + 0.9 * max(19.82 - capacity, 0)
+    normal, friction = run.force[0], run.force[1:3]
+    assert normal + friction[0] == pytest.approx(load, rel=1e-9)
+    assert run.force[3] == pytest.approx(min(capacity, 19.82), rel=1e-9)
+    if status == 1:
+        assert friction[1] == pytest.approx(0.5, rel=1e-9) and abs(friction[0]) < 1e-4
+    else:
+        motion = free + J @ (D.T @ run.force[:4])
+        assert np.hypot(*friction) == pytest.approx(normal) and friction @ motion[1:3] < -0.1 * normal

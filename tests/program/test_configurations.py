@@ -75,12 +75,21 @@ def kicked() -> arm.System:
     return s
 
 
+def either_way() -> arm.System:
+    """Downwards both events happen at once, upwards one: the other never happens alone."""
+    s = discs()
+    s.event("passed", "D0.q1 - 1", lock="D1.q1")
+    s.event("back", "D0.q1 - 1", direction=-1, lock="D2.q1")
+    return s
+
+
 SETS: dict[Callable[[], arm.System], list[str]] = {
     discs: [""],
     clutch: ["", "D1"],
     apart: ["", "D0", "D1", "D2", "D0 D1", "D0 D2", "D1 D2", "D0 D1 D2"],
     exchanged: ["D1", "D2", "D1 D2"],
     latched: ["D0", "D0 D1"],
+    either_way: ["", "D1", "D1 D2"],
     kicked: ["D0", "D0 D1", "D0 D2", "D0 D1 D2"],
     array_deployment.system: ["panel1 panel2 panel3", "panel2 panel3", "panel1 panel3", "panel1 panel2"],
 }

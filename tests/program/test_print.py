@@ -238,6 +238,14 @@ def test_a_system_shows_its_tree_and_its_parameters() -> None:
     assert arm.System("empty")._repr_html_() == "<p><b>empty</b></p>\n"
 
 
+@pytest.mark.parametrize(("last", "whole"), [("third_part_34", True), ("third_part_345", False)])
+def test_masses_of_up_to_forty_characters_are_shown_whole(last: str, whole: bool) -> None:
+    s, mass = arm.System("sum"), f"first_part + second_part + {last}"
+    s.body("A", joint=arm.Prismatic("x"), mass=mass, inertia=0)
+    row = [td.text for td in parsed(s._repr_html_()).find(".//tbody/tr")]
+    assert row == ["A", "prismatic x", "A.q1", mass if whole else f"{mass[:37]}..."]
+
+
 def test_a_large_table_is_cut() -> None:
     s = arm.System("many")
     for i in range(50):
@@ -255,6 +263,14 @@ def test_equations_show_themselves_where_they_are_short() -> None:
         "rad",
         "rotation of B0 in ground about z",
     ]
+
+
+@pytest.mark.parametrize(("speeds", "written"), [(4, True), (5, False)])
+def test_equations_of_up_to_four_speeds_are_written_out(speeds: int, written: bool) -> None:
+    s = arm.System("row")
+    for k in range(speeds):
+        s.body(f"B{k}", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    assert ("<math" in s.derive()._repr_html_()) is written
 
 
 def test_models_and_costs_show_tables() -> None:

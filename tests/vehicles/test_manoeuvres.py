@@ -114,7 +114,7 @@ def test_tracks_have_the_measures_of_the_standards() -> None:
     widths = [[lane.left - lane.right for lane in track.lanes] for track in (one, two)]
     assert np.allclose(widths, [[2.45, 2.65, 2.85], [2.45, 3.0, 3.0]])
     assert len(one.cones) == 30 and one.path(30.0) == 0 and np.isclose(one.path(75.0), one.lanes[1].middle)
-    with pytest.raises(arm.ModelError, match="is not that of a car"):
+    with pytest.raises(arm.ModelError, match="is not the width of a car"):
         veh.double_lane_change_track(1800.0)
     with pytest.raises(arm.ModelError, match="use 'edge' or 'middle'"):
         veh.double_lane_change_track(offset_from="left")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.viewer.picture import fragments, plane
+from armillary.viewer.picture import Painter, fragments, plane, scene_axes
 
 WIDTH, HEIGHT = 12, 9
 RNG = np.random.default_rng(6)
@@ -49,3 +49,13 @@ def test_values_are_those_of_the_plane_through_the_corners() -> None:
     for k in range(3):
         x, y = corners[:, k].T
         np.testing.assert_allclose(made.at(np.arange(5), x, y), values[:, k], atol=1e-9)
+
+
+@pytest.mark.parametrize("up", [(0, 0, 1), (0, 1, 0), (0, 0, -1), (0.6, 0, 0.8)])
+def test_light_falls_from_above_from_the_right_and_from_behind_the_eye(up: tuple[float, ...]) -> None:
+    right, front = scene_axes(np.array(up, dtype=float))
+    axes = np.array([up, right, front])
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(axes) == pytest.approx(1.0)
+    light = axes @ Painter(np.array(up, dtype=float), None, "light").sun
+    assert light == pytest.approx(np.array([2.2, 1.1, -0.8]) / np.sqrt(2.2**2 + 1.1**2 + 0.8**2))

@@ -119,6 +119,17 @@ def test_arrows_of_axes_and_gravity_point_as_seen(view: str, down: str) -> None:
         assert arrows["y" if view != "y" else "x"] == pytest.approx([0.0, 22.0], abs=0.1)
 
 
+@pytest.mark.parametrize(("place", "height"), [((0, 0, 9), 620.0), ((9, 0, 0), None), ((9, 0, 7.5), None)])
+def test_sketches_fit_the_width_and_the_most_height(place: tuple[float, ...], height: float | None) -> None:
+    """720 units wide with margins of 60, at most 620 high: the longer way fits between the margins."""
+    s = arm.System("post")
+    base = s.body("base", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    s.body("top", base, joint=arm.Prismatic("y"), at=place, mass=1, inertia=0)
+    _, _, width, tall = map(float, ElementTree.fromstring(s.draw(view="y")).attrib["viewBox"].split())
+    assert width == 720.0
+    assert tall == pytest.approx(height or 120 + 600 * max(place[2] / place[0], 0.05), abs=0.6)
+
+
 def test_oblique_arrows_are_all_there_and_short_ones_too() -> None:
     """Seen obliquely no axis vanishes, and gravity is along minus z."""
     s = arm.System("ball")

@@ -59,7 +59,7 @@ def run_places(
     splines through its coordinates as speeds.
     """
     if speeds is not None:
-        raise ArmillaryError("inverse(run): the speeds are those of the run; leave u out")
+        raise ArmillaryError("inverse(run): the speeds come from the run; leave u out")
     count = len(run)
     if not count:
         raise ArmillaryError(f"inverse(run): the run of '{run.system}' has no samples")
@@ -294,9 +294,9 @@ def inverse(
 
     ``q``, ``u`` and ``udot`` are numbers in the order of ``coordinate_names`` and ``speed_names``, in the
     model's own units, or values by name in stated units; left out, speeds and rates are zero. Arrays with
-    leading axes are many places, and so are arrays of ``t`` and ``parameters``. Efforts are by the
-    names of speeds: forces along translations, moments about rotations; those along prescribed and
-    locked speeds are among them. Under constraints they act along the independent speeds.
+    leading axes are many places, and so are arrays of ``t`` and ``parameters``. The result has efforts by the
+    names of speeds: forces along translations, moments about rotations, also along prescribed and locked
+    speeds. Under constraints they act along the independent speeds.
 
     In place of ``q`` a run may be given; ``udot`` then are the rates that the model has there, or with
     "spline" slopes of the run's speeds. ``actuators`` names speeds, loads, inputs or parameters whose

@@ -124,7 +124,10 @@ class PlaceReader:
         noun: str,
         start: Mapping[str, float] | None = None,
     ) -> np.ndarray:
-        """Values along the last axis, in the order of the names; names left out keep their start values."""
+        """Return values along the last axis, in the order of the names.
+
+        Names that are left out keep their start values.
+        """
         start = self.start if start is None else start
         if isinstance(value, Mapping):
             return self._by_name(value, names, start, what, noun)
@@ -245,7 +248,7 @@ class PieceFunctions:
         return self._values(key, lambda: _flat(self.pieces.jacobian(of, axes)), at)
 
     def loads(self, at: PiecePlace) -> dict[str, np.ndarray]:
-        """Generalised forces of each load by name."""
+        """Return the generalised forces of each load by name."""
         forces = self.pieces.load_forces
         shape = (len(forces), len(self.pieces.speeds))
         rows = self._values("loads", lambda: ([e for v in forces.values() for e in v], shape), at)

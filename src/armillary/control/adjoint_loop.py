@@ -238,7 +238,7 @@ def _keep_run(module: IRModule, step: Routine) -> Routine:
 
 
 def _run_back(module: IRModule, step: Routine, back: Routine) -> Routine:
-    """Emit the function of (row) from derivatives by samples to those by start, inputs and parameters."""
+    """Emit the function of (row) from derivatives by samples to derivatives by start, inputs, parameters."""
     f = routine(module, LAYOUT, "adjoint_back", NOTHING, WHOLE)
     row = f.argument(1)
     n, length = f["states"], f["segment"]

@@ -63,7 +63,7 @@ class CardEnvironments:
         program = environment_program(model.equations, terms.results)
         self._kernel = environment_kernel(program, terms, precision)
         self._device = Device()
-        self._code = self._device.compiled(self._kernel.text, real, program.name)
+        self._code = self._device.compile_kernel(self._kernel.text, real, program.name)
         self._put_constants(program, terms)
         cupy, n = self._device.cupy, self.num_envs
         own = len(self._kernel_own)

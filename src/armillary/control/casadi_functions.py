@@ -140,7 +140,7 @@ def _external(
     places = tuple(memories.index(p.name) for p in steered)
     made = [
         ExternalFunction(
-            casadi, label, KnotFunctions(equations, reader.replaced(list(results)), by, unknown),
+            casadi, label, KnotFunctions(equations, reader.substitute_unknowns(list(results)), by, unknown),
             Arguments(sizes, places, initial_memory(equations)),
         )
         for label, results in (("rates", t.rates), ("outputs", [columns[name] for name in wanted]))
@@ -193,7 +193,7 @@ def _node(
     if isinstance(node.data, str) and node.data in functions:
         return functions[node.data](*args)
     raise ArmillaryError(
-        f"'{node}' is a table or a function of its own, which CasADi's expressions do not have; "
+        f"'{node}' calls a table or a function of the user, which CasADi's expressions do not have; "
         "use kind='external', whose functions call compiled code"
     )
 

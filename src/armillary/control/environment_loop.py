@@ -167,8 +167,9 @@ class EnvironmentLoop(LaneFunction):
     values with limits. ``drawn``: each copy has its own parameters; ``same_step``: copies restart in the step
     in which they end.
 
-    Sines of later stages are not computed from those of the first, as in batches: inputs are held for long
-    steps, in which angles turn too far. For cart and pole at 20 ms this takes 111 ns a copy, not 132.
+    Unlike in batches, the sines of later stages are not computed from the sines of the first stage: inputs
+    are held for long steps, in which angles turn too far. For cart and pole at 20 ms a copy takes 111 ns, not
+    132.
     """
 
     def __init__(

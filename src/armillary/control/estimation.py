@@ -91,8 +91,8 @@ def estimate(
 ) -> Estimate:
     """Estimate states from noisy ``outputs``, by "ekf" or "ukf"; ``smooth`` uses later data too.
 
-    ``data`` are columns by name with one called "time", a run or a data frame; NaN marks what was not
-    measured. ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the
+    ``data`` are columns by name with one called "time", a run or a data frame; NaN marks missing
+    measurements. ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the
     states' rates, ``measurement`` the covariance of the outputs, ``covariance`` the covariance of the
     ``initial`` state: numbers, numbers by name, diagonals or matrices. ``step`` is the longest step
     between measurements.
@@ -144,7 +144,7 @@ class _Problem:
         self.plant.check_independent("estimate")
         self.outputs = outputs_of(model.equations, tuple(map(str, several(outputs, "outputs="))))
         if not self.outputs:
-            raise ParameterError("estimate: outputs= is empty; name what was measured")
+            raise ParameterError("estimate: outputs= is empty; name the measured outputs")
         self.parameters = parameters
         self._outputs = _output_functions(model, self.outputs)
         self.states = self.plant.states
@@ -179,7 +179,7 @@ class _Problem:
         y = np.stack([rows[n] for n in self.outputs], axis=1)
         if (infinite := np.isinf(y).any(axis=0)).any():
             name = self.outputs[int(np.argmax(infinite))]
-            raise ParameterError(f"estimate: '{name}' has an infinite value; NaN is for what is missing")
+            raise ParameterError(f"estimate: '{name}' has an infinite value; NaN marks missing values")
         v = np.stack([rows[n] for n in self.inputs], axis=1) if self.inputs else np.empty((len(time), 0))
         if not np.isfinite(v).all():
             raise ParameterError("estimate: an input of the data is not a finite number")

@@ -166,7 +166,7 @@ def _move(f: Routine) -> None:
 
 
 def _accept(f: Routine) -> None:
-    """Emit: replace point, multipliers and duals by those after the step."""
+    """Emit: replace point, multipliers and duals by their values after the step."""
     x, y, trial, step = f.vector("x"), f.vector("y"), f.vector("trial"), f.vector("step")
     duals, dual_step, gaps = f.vector("duals"), f.vector("dual_step"), f.vector("gaps")
     n, size, dual = f["variables"], _setting(f, "size"), _setting(f, "dual")

@@ -28,7 +28,7 @@ from armillary.llvm.building.routines import whole_array
 
 _FRACTION = 0.99  # longest step, relative to the distance from a bound
 _TINY = 1e-4  # factor of the least step size, below which restoration begins
-_SIGMA = 1e10  # bound on the ratio of duals to those of the central path
+_SIGMA = 1e10  # bound on the ratio of duals to the duals of the central path
 _COLD = 0.1  # barrier parameter; at larger ones the duals begin with 1, since the start is far from optimal
 _ROUNDING = 1e-12  # violation of scaled rows that may be rounding
 _CORRECTIONS = 4  # most second-order corrections of a refused step
@@ -194,7 +194,7 @@ class InteriorPoint:
         return y if np.max(np.abs(y), initial=0.0) <= 1e3 and np.isfinite(y).all() else np.zeros(p.rows)
 
     def _errors(self, measured: dict[str, float], mu: float) -> tuple[float, float, float]:
-        """Return scaled errors: the largest of all, the violation, and that of slope and complementarity."""
+        """Return scaled errors: the largest, the violation, and the larger of slope and complementarity."""
         n, m = self.p.size, self.p.rows
         bounds = measured["bounds"]
         scale = max(100.0, (measured["rows"] + bounds) / max(m + 2 * n, 1)) / 100

@@ -36,14 +36,14 @@ def solve_by_ipopt(
     interrupted: list[bool] = []
 
     def add_callback(label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
-        def watched(arguments: list[np.ndarray]) -> list[object]:
+        def call_noting_interrupts(arguments: list[np.ndarray]) -> list[object]:
             try:
                 return call(arguments)
             except KeyboardInterrupt:  # CasADi does not pass it on
                 interrupted.append(True)
                 raise
 
-        kept.append(make_callback(casadi, label, given, results, watched))
+        kept.append(make_callback(casadi, label, given, results, call_noting_interrupts))
         return kept[-1]
 
     z, one, row = dense(n, 1), dense(1, 1), dense(m, 1)

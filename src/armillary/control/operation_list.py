@@ -90,7 +90,7 @@ Operation = list[int]
 
 
 class OperationList:
-    """The operations of some results; `None` takes its place if they need more (``operation_list``).
+    """The operations of some results; ``operation_list`` returns `None` if they need other operations.
 
     ``states``, ``memory`` and ``parameters`` are the symbols of inputs, in the order of their numbers.
     """
@@ -181,7 +181,7 @@ class _NotListedError(Exception):
 
 
 class _Writer:
-    """Operations for expressions; every result has a row of its own, numbered in the order of making."""
+    """A writer of operations for expressions; each result gets a new row, in the order of writing."""
 
     def __init__(
         self, results: Sequence[Expr], inputs: Collection[Expr], parameters: Collection[Expr]
@@ -292,7 +292,9 @@ class _Writer:
         return row, terms[:i] + terms[i + 1 :]
 
     def _factors(self, node: Expr) -> tuple[float, int, int]:
-        """Return a product of first powers as coefficient, the product of all factors but one, that one."""
+        """Return a product of first powers as its coefficient, the product of all factors but one, and this
+        one.
+        """
         rows = [self.rows[a] for a in node.args]
         if len(rows) == 1:
             rows = rows * 2  # a square

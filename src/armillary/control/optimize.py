@@ -160,7 +160,7 @@ def optimize(
     ``initial`` does not name are as for ``simulate``, and None leaves one free. ``bounds`` hold for
     states along the motion, ``path`` for expressions, ``free`` for parameters that are unknowns too.
     States of ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions
-    of the end, such as those after an impact. Limits are pairs, None for no limit.
+    of the end, such as speeds after an impact. Limits are pairs, None for no limit.
     ``control.optimize_phases`` joins phases.
 
     ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
@@ -230,7 +230,7 @@ def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
 
 
 def _read_link(phases: Sequence[Phase], i: int) -> DataTable:
-    """Return the link of a phase: values at its beginning, and those at the end of the phase before."""
+    """Return the link of a phase: values at its beginning, by equal values at the end of the phase before."""
     if phases[i].link is not None:
         return table(phases[i].link, "link=")
     if i == 0:
@@ -305,7 +305,7 @@ def _refine_motion(motion: Motion, errors: np.ndarray, accuracy: float) -> Motio
     parts = np.clip(np.where(errors > accuracy, np.maximum(parts, 2), 1), 1, _PARTS)
     if np.all(parts == 1):
         return motion
-    finer = mesh.refined(parts)
+    finer = mesh.refine(parts)
     x, v = motion.at(finer.points)
     x[0], x[-1] = motion.x[0], motion.x[-1]
     return Motion(finer, x, v, motion.p, motion.T)
@@ -342,7 +342,7 @@ def solve(
 
 
 def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) -> np.ndarray:
-    """Return sizes of variables; those of a state or input are the same at all points of a phase."""
+    """Return sizes of variables; a state or input has one size at all points of a phase."""
     sizes = np.abs(start)
     for bound in (limits.low, limits.high):
         sizes = np.maximum(sizes, np.where(np.isfinite(bound), np.abs(bound), 0.0))

@@ -82,9 +82,9 @@ class Plant:
         """Raise an error if states depend on each other: closed loops, Euler parameters."""
         if not self.independent:
             raise ArmillaryError(
-                f"{verb} needs independent states, and those of '{self.system}' depend on each other (closed "
-                "loops or Euler parameters); describe rotations by angles, arm.Free(rotation='xyz') or "
-                "Gimbal joints, and use model.optimize where loops are closed"
+                f"{verb} needs independent states, but the states of '{self.system}' depend on each other "
+                "(closed loops or Euler parameters); describe rotations by angles, arm.Free(rotation='xyz') "
+                "or Gimbal joints, and use model.optimize where loops are closed"
             )
 
     def start(self, model: CompiledModel, initial: Initial, parameters: DataMapping | None) -> np.ndarray:
@@ -285,7 +285,7 @@ def second_derivatives(
     The result is an array of rates and outputs × variables × variables, in stated units. With ``weights``
     of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
     inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
-    ``linearize``; the states are those of ``model.derivatives``.
+    ``linearize``; the states are in the order of ``model.derivatives``.
     """
     chosen = (inputs, "inputs="), (outputs, "outputs=")
     made = _functions(model, *(tuple(map(str, several(group, what))) for group, what in chosen))

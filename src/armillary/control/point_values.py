@@ -26,8 +26,8 @@ class PointValues:
     """Values and derivatives of all functions of a program: at all points, at the first and at the last.
 
     ``values``, ``slopes`` and ``curvatures`` are indices of results in ``source``, a matrix for each of the
-    three functions with a row for each point. ``weights`` are indices of the weights in Hessians; ``plain``
-    are those of weights without the factor T, for all points.
+    three functions with a row for each point. ``weights`` are indices of the weights in Hessians, ``plain``
+    indices of weights without the factor T, for all points.
     """
 
     unit = 0

@@ -192,7 +192,7 @@ def mpc(
     """Return model predictive control of a discrete linear model, ``linear.discretize(step)``.
 
     Q weighs states and R inputs at every step, ``final`` the last state (default: the cost of LQR, with which
-    the law without limits is that of LQR). ``limits`` are (low, high) of inputs by name, as values and not as
+    the law without limits is the LQR law). ``limits`` are (low, high) of inputs by name, as values and not as
     deviations from the operating point. The solver makes ``passes`` passes at every state.
     """
     linear.single("mpc")

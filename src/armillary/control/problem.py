@@ -121,7 +121,8 @@ def read_problem(
     given = GivenStart(start, set(first), known, free_first, continued)
     closed = closed_start(model, states, given, reader.replaced_symbols, reader.parameters, began)
     first_conditions += tuple(
-        Condition(name, reader.replaced([gap])[0], (0.0, 0.0)) for name, gap in closed.conditions.items()
+        Condition(name, reader.substitute_unknowns([gap])[0], (0.0, 0.0))
+        for name, gap in closed.conditions.items()
     )
     unknown = {*first, *free_first, *closed.unknown} - {*fixed}
     first |= {n: r for n, r in described.items() if n not in unknown}  # unit Euler parameters
@@ -184,7 +185,7 @@ class ExpressionReader:
         equations, system = self.equations, self.equations.system
         columns = {c.name: c.expression for c in equations.targets.columns}
         if isinstance(value, str) and value in columns:
-            return self.replaced([columns[value]])[0]
+            return self.substitute_unknowns([columns[value]])[0]
         outputs = {
             name: symbol(f"output {name}", "variable", owner=system.identity) for name in system.outputs
         }
@@ -212,9 +213,9 @@ class ExpressionReader:
                 f"{where} '{value}' holds '{others[0]}', which does not follow from the state alone here; "
                 "declare it as an output, s.output(…), and name that"
             )
-        return self.replaced(found)[0]
+        return self.substitute_unknowns(found)[0]
 
-    def replaced(self, expressions: Sequence[Expr]) -> list[Expr]:
+    def substitute_unknowns(self, expressions: Sequence[Expr]) -> list[Expr]:
         """Return expressions with symbols for unknown parameters."""
         return transform(expressions, self._replaced.get) if self._replaced else list(expressions)
 
@@ -253,7 +254,7 @@ class ExpressionReader:
         equations, t = self.equations, self.equations.targets
         unknown = [p.symbol for p in self.ports]
         by = [*(p.symbol for p in states), *(p.symbol for p in inputs), *unknown, t.time]
-        rates = self.replaced(t.rates)
+        rates = self.substitute_unknowns(t.rates)
 
         def functions_of_knots(results: Sequence[Expr]) -> KnotFunctions:
             return knot_functions(model, tuple(results), tuple(by), tuple(unknown))

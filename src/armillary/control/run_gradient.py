@@ -2,10 +2,10 @@
 
     J = ∫ cost dt + Σ sample_cost(samples) + final_cost(end)
 
-The derivatives are those of the steps that the run takes, exact to rounding: of all steps of a method with
-fixed steps, and of the accepted steps of an adaptive method, whose lengths are held. At events that change
-the motion, the derivatives include that of the instant (``event_jumps.py``). Derivatives of the start, where
-loops are closed and Euler parameters normalised, are those of forward sensitivities.
+The steps that the run takes are differentiated exactly, to rounding: all steps of a method with fixed steps,
+and the accepted steps of an adaptive method, with their lengths held. At events that change the motion, the
+derivatives include the change of the instant (``event_jumps.py``). Derivatives of the start, where loops are
+closed and Euler parameters normalised, come from forward sensitivities.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class _GradientRun:
     # ------------------------------------------------------------ steps
 
     def _grid(self) -> StepGrid:
-        """Return the run's steps, which end at samples: equal, or those that an adaptive method accepts."""
+        """Return the run's steps, which end at samples: equal, or accepted steps of an adaptive method."""
         s = self.settings
         moves = s.integrator.adaptive or self.model.changes_configuration or bool(self.jumps)
         if moves and s.t_end > s.t0:
@@ -424,7 +424,7 @@ class _GradientRun:
         return HeldInputs(values)
 
     def _stage_times(self) -> np.ndarray:
-        """Return the times of all stages; those at the end of a step are before a jump of data there."""
+        """Return the times of all stages; a stage at the end of a step is before a jump of data there."""
         grid, s = self.grid, self.settings
         times: np.ndarray = grid.times[:, None] + grid.lengths[:, None] * np.array(self.tableau.c)
         stops = self._stops()
@@ -572,7 +572,7 @@ def _step_grid(
 
 
 def _union(times: np.ndarray, more: np.ndarray, near: float) -> np.ndarray:
-    """Return the union of two sorted arrays of times; of nearly equal times that of ``more``."""
+    """Return the union of two sorted arrays of times; of two nearly equal ones, keep the time of ``more``."""
     apart = np.abs(more[np.clip(np.searchsorted(more, times), 0, len(more) - 1)] - times) > near
     apart &= np.abs(more[np.clip(np.searchsorted(more, times) - 1, 0, len(more) - 1)] - times) > near
     return np.union1d(times[apart], more)

@@ -153,7 +153,7 @@ class Mesh:
         found: np.ndarray = interpolation(self.nodes, places) @ v[self.collocated]
         return found
 
-    def refined(self, parts: np.ndarray) -> Mesh:
+    def refine(self, parts: np.ndarray) -> Mesh:
         """Return the mesh with interval i divided into ``parts[i]`` equal parts."""
         cuts = [
             np.linspace(a, b, int(n) + 1)[:-1]

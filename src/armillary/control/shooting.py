@@ -3,8 +3,8 @@
     x_{i+1} − Φ(x_i, v_i, v_{i+1}, p, T) = 0        inputs are linear between the ends
 
 RK4 with several steps per interval, for all intervals at once, computes Φ and the integral of the running
-cost. First derivatives are those of the steps, exact to rounding. Second derivatives of λᵀΦ are a sum over
-all stages,
+cost. First derivatives differentiate these steps, exactly to rounding. Second derivatives of λᵀΦ are a sum
+over all stages,
 
     Σ Sᵀ ∂²(wᵀ T f)/∂(x, v, p, t, T)² S
 
@@ -73,7 +73,7 @@ class _Stage:
 
 
 class ShootingProgram(NonlinearProgram):
-    """The program of one phase: the terms of the points from `NonlinearProgram`, plus those of the runs."""
+    """The program of one phase: terms of the points, from `NonlinearProgram`, and terms of the runs."""
 
     def __init__(
         self, functions: Functions, mesh: Mesh, start_time: float, duration: float | None, steps: int = STEPS

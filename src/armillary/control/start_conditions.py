@@ -1,8 +1,8 @@
 """Conditions that close loops at the beginning of an optimal motion, and make Euler parameters unit.
 
-The equations of motion keep the gaps of closed loops as they are at the beginning. A start whose coordinates
-are all given is assembled as for a run. If some are unknown, or parameters are, the gaps are conditions at
-the beginning, and as many coordinates that nobody gave a value become unknowns.
+Under the equations of motion, the gaps of closed loops keep their values at the beginning. A start whose
+coordinates are all given is assembled as for a run. If some coordinates or parameters are unknown, the gaps
+are conditions at the beginning, and as many coordinates without a given value become unknowns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ClosedStart:
 
 @dataclass(frozen=True)
 class GivenStart:
-    """What is known of the first state: its values, and the names that ``initial`` or a link determines."""
+    """The known values of the first state, and the names that ``initial`` or a link determines."""
 
     state: np.ndarray
     named: Collection[str]

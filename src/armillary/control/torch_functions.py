@@ -83,7 +83,9 @@ def _bridge(
 
         @staticmethod
         def backward(ctx: LibraryObject, *weights: LibraryObject) -> LibraryObject:
-            raise ArmillaryError(f"{name} has first derivatives; second ones are model.second_derivatives")
+            raise ArmillaryError(
+                f"{name} has only first derivatives; for second ones, use model.second_derivatives"
+            )
 
         @staticmethod
         def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:

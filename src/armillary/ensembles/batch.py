@@ -191,7 +191,7 @@ class Prepared:
         threads: int | None = None,
         progress: bool | Callable[[int], None] = False,
     ) -> Batch:
-        """Return runs with given values; the quantities that differ must be those of the example values."""
+        """Return runs with given values; the same quantities must differ as in the example values."""
         known = self.plan.starts
         t0, inputs = self.plan.settings.t0, known.given_inputs
         starts = Starts(self.plan.model, parameters, initial, memory, runs, t0, known, inputs)
@@ -365,7 +365,7 @@ class _Crew:
                 part = self.engine(self.starts, *chunk)
                 self._mark_failed_starts(part, *chunk)
                 self._store(part, chunk[0])
-                self._count_finished(chunk[1] - chunk[0], time.perf_counter() - began)
+                self._count_finished_runs(chunk[1] - chunk[0], time.perf_counter() - began)
         except BaseException as error:
             self.errors.append(error)
             with self.lock:
@@ -402,7 +402,7 @@ class _Crew:
             i0, self.taken = self.taken, self.taken + size
             return i0, i0 + size
 
-    def _count_finished(self, count: int, seconds: float) -> None:
+    def _count_finished_runs(self, count: int, seconds: float) -> None:
         with self.lock:
             self.finished += count
             finished = self.finished

@@ -200,7 +200,7 @@ def plan(
 
 def _check_names(asked: Iterable[str], starts: Starts) -> None:
     """Raise an error for a metric whose name is empty or taken by another column of the results."""
-    varied = {name for found in starts.given().values() for name in found}
+    varied = {name for found in starts.differing_values().values() for name in found}
     for name in asked:
         if name in varied:
             raise ArmillaryError(

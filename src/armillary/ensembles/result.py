@@ -438,7 +438,7 @@ def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, object]) -> Batch:
             values[~good] = np.nan
         metrics[entry.name] = unsigned_zeros(values)
         units[entry.name] = entry.metric.units(units[entry.metric.output])
-    given = plan.starts.given()
+    given = plan.starts.differing_values()
     units |= {name: model.equations.parameter_units.get(name, "") for name in given["parameters"]}
     units |= {name: columns[name].units for name in given["initial"] if name in columns}
     memories = model.equations.system.memories

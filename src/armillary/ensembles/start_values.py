@@ -206,7 +206,7 @@ class VariedValues:
         """Return the values common to all runs, as given."""
         return {name: value for name, value in self._given[kind].items() if not differs(value)}
 
-    def given(self) -> dict[str, dict[str, np.ndarray]]:
+    def differing_values(self) -> dict[str, dict[str, np.ndarray]]:
         """Return the values that differ between runs, by kind and name, in stated units."""
         return {
             kind: {name: values for name, values in found.items() if differs(values)}

@@ -121,7 +121,7 @@ class FoundStarts:
     def _place_centres(self, named: set[str]) -> None:
         place_mass_centres(self.model.equations, self.q.T, self.u.T, self._values, named)
 
-    def packed(self) -> np.ndarray:
+    def state_rows(self) -> np.ndarray:
         """Return the states of the program, a row per run."""
         second = self.u[:, self.model.independent_speeds]
         if self.model.equations.conversion is not None:
@@ -439,7 +439,7 @@ class Starts(VariedValues):
             return state, memory.T, motion
         for i, why in found.failed.items():
             self._fail(i0 + i, why)
-        return found.packed().T, found.memory.T, np.hstack([found.q, found.u, found.states]).T
+        return found.state_rows().T, found.memory.T, np.hstack([found.q, found.u, found.states]).T
 
     def _numeric_starts(self, i0: int, i1: int) -> Columns:
         """Return starts that are only given numbers."""

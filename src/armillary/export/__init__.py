@@ -43,7 +43,7 @@ _OWN_CODE = {
 }
 
 
-def _own(language: str) -> str:
+def _python_function_remedy(language: str) -> str:
     """Return the remedy for a Python function, which cannot be exported."""
     return _OWN_CODE.get(language, "give it to simulate(on_start=…) of the exported module")
 
@@ -72,7 +72,8 @@ def export(
     known = [*list(inspect.signature(writer).parameters)[2:], "inputs"]
     for name in options:
         if name in HOOKS:
-            raise ArmillaryError(f"{name} is a Python function, which cannot be exported; {_own(language)}")
+            remedy = _python_function_remedy(language)
+            raise ArmillaryError(f"{name} is a Python function, which cannot be exported; {remedy}")
         checked_names([name], known, f"export to {language} has no option", listed=True)
     if (given := options.get("configurations")) is not None and not isinstance(given, bool):
         raise ArmillaryError(

@@ -63,14 +63,14 @@ def _tag(element: Element) -> str:
     return element.tag.rpartition(":")[2]
 
 
-def _all(element: Element, *tags: str) -> list[Element]:
+def _children(element: Element, *tags: str) -> list[Element]:
     return [child for child in element.children if _tag(child) in tags]
 
 
 def _first(element: Element | None, *path: str) -> Element | None:
     """Return the first descendant along a path of tags."""
     for tag in path:
-        element = next(iter(_all(element, tag)), None) if element is not None else None
+        element = next(iter(_children(element, tag)), None) if element is not None else None
     return element
 
 
@@ -110,14 +110,14 @@ class _ColladaScene:
         metre = float(unit.attributes.get("meter", 1.0)) if unit is not None else 1.0
         whole = np.diag([metre, metre, metre, 1.0])
         shown = _first(self.root, "scene", "instance_visual_scene")
-        scenes = _all(_first(self.root, "library_visual_scenes") or self.root, "visual_scene")
+        scenes = _children(_first(self.root, "library_visual_scenes") or self.root, "visual_scene")
         scene = self.find_element(shown.attributes["url"]) if shown is not None else next(iter(scenes), None)
         if scene is None:
-            for geometry in _all(_first(self.root, "library_geometries") or self.root, "geometry"):
+            for geometry in _children(_first(self.root, "library_geometries") or self.root, "geometry"):
                 for face in self.geometry(geometry):
                     yield transform_patch(face.patch._replace(paint=self.paint(face.material, {})), whole)
             return
-        stack = [(node, whole, 0) for node in reversed(_all(scene, "node"))]
+        stack = [(node, whole, 0) for node in reversed(_children(scene, "node"))]
         met = 0
         while stack:
             node, above, depth = stack.pop()
@@ -125,12 +125,12 @@ class _ColladaScene:
             if depth > _DEEPEST or met > _NODES:
                 raise MeshFault(f"its nodes form a cycle, or are more than {_NODES:,}")
             T = above @ _node_transform(node)
-            for instance in _all(node, "instance_geometry", "instance_controller"):
+            for instance in _children(node, "instance_geometry", "instance_controller"):
                 bound = self._bound(instance)
                 for face in self.geometry(self._geometry_of(instance)):
                     yield transform_patch(face.patch._replace(paint=self.paint(face.material, bound)), T)
-            others = [self.find_element(i.attributes["url"]) for i in _all(node, "instance_node")]
-            stack += [(child, T, depth + 1) for child in reversed([*_all(node, "node"), *others])]
+            others = [self.find_element(i.attributes["url"]) for i in _children(node, "instance_node")]
+            stack += [(child, T, depth + 1) for child in reversed([*_children(node, "node"), *others])]
 
     def _geometry_of(self, instance: Element) -> Element:
         """Return the geometry of an instance; of a controller, its geometry without deformation."""
@@ -143,7 +143,7 @@ class _ColladaScene:
     @staticmethod
     def _bound(instance: Element) -> dict[str, str]:
         common = _first(instance, "bind_material", "technique_common")
-        found = _all(common, "instance_material") if common is not None else []
+        found = _children(common, "instance_material") if common is not None else []
         return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in found}
 
     def paint(self, symbol: str, bound: dict[str, str]) -> Paint:
@@ -162,7 +162,7 @@ class _ColladaScene:
     def texture(self, name: str, profile: Element | None) -> Paint:
         """Return the image that a sampler leads to, through its surface or by name."""
         for kind, inner in (("sampler2D", "source"), ("surface", "init_from")):
-            params = _all(profile, "newparam") if profile is not None else []
+            params = _children(profile, "newparam") if profile is not None else []
             own = next((p for p in params if p.attributes.get("sid") == name), None)
             if (further := _first(own, kind, inner)) is not None:
                 name = further.words.strip()
@@ -179,16 +179,16 @@ class _ColladaScene:
         key = element.attributes.get("id", str(id(element)))
         if key not in self.faces:
             mesh = _first(element, "mesh")
-            self.faces[key] = [] if mesh is None else [self._face(e) for e in _all(mesh, *_POLYGONS)]
+            self.faces[key] = [] if mesh is None else [self._face(e) for e in _children(mesh, *_POLYGONS)]
         return self.faces[key]
 
     def _face(self, element: Element) -> _Face:
-        inputs = _all(element, "input")
+        inputs = _children(element, "input")
         stride = 1 + max((int(i.attributes.get("offset", 0)) for i in inputs), default=0)
         vertex = _input(inputs, "VERTEX")
         offset = int(vertex.attributes.get("offset", 0))
         corners = self._positions(self.find_element(vertex.attributes["source"]))
-        rows = [np.array(p.words.split(), dtype=np.int64) for p in _all(element, "p")]
+        rows = [np.array(p.words.split(), dtype=np.int64) for p in _children(element, "p")]
         rows = [row[: len(row) // stride * stride].reshape(-1, stride) for row in rows]
         order = np.concatenate(rows) if rows else np.zeros((0, stride), dtype=np.int64)
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
@@ -220,7 +220,7 @@ class _ColladaScene:
         return np.asarray((spots * (1.0, -1.0) + (0.0, 1.0))[chosen])
 
     def _positions(self, vertices: Element) -> np.ndarray:
-        source = self.find_element(_input(_all(vertices, "input"), "POSITION").attributes["source"])
+        source = self.find_element(_input(_children(vertices, "input"), "POSITION").attributes["source"])
         return self._source(source, 3)[:, :3]
 
     @staticmethod
@@ -459,9 +459,9 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
         raise MeshFault(str(error)) from None
     try:
         patches: Iterable[Patch] = _limit_triangles(reader(data, lambda name: _beside(path, name)))
-        if picture is not None and (paint := texture(_image(picture))).image:
+        if picture is not None and (paint := texture(_read_image(picture))).image:
             patches = [patch if patch.mapped is None else patch._replace(paint=paint) for patch in patches]
-        return _together(patches)
+        return _join_patches(patches)
     except ModelError as error:  # of its XML
         raise MeshFault(f"it is damaged ({error})") from None
     except (
@@ -489,7 +489,7 @@ def _limit_triangles(patches: Iterable[Patch]) -> Iterator[Patch]:
         yield patch
 
 
-def _image(path: Path) -> bytes:
+def _read_image(path: Path) -> bytes:
     """Return the bytes of a picture; no bytes if it cannot be read."""
     try:
         return read_limited(path, LARGEST)
@@ -504,10 +504,10 @@ def _beside(path: Path, name: str) -> bytes:
         other = (folder / name.replace("\\", "/")).resolve()
     except (OSError, ValueError):
         return b""
-    return _image(other) if other.is_relative_to(folder.parent) else b""
+    return _read_image(other) if other.is_relative_to(folder.parent) else b""
 
 
-def _together(patches: Iterable[Patch]) -> Surface:
+def _join_patches(patches: Iterable[Patch]) -> Surface:
     """Return the surface of patches one after the other, with the paints of their faces."""
     corners, faces, mapped, start, first = [], [], [], 0, 0
     paints: list[tuple[int, Paint]] = []
@@ -560,7 +560,7 @@ def _stl(data: bytes, beside: Beside) -> list[Patch]:
     elif data.lstrip()[:5].lower() == b"solid":
         words = data.decode("utf-8", "replace").split()
         places = [i for i, word in enumerate(words) if word.lower() == "vertex"]
-        corners = np.array([_three(words[i + 1 : i + 4]) for i in places])
+        corners = np.array([_read_vertex(words[i + 1 : i + 4]) for i in places])
         if len(corners) % 3:
             raise ValueError(f"it has {len(corners)} vertices; every face has three")
     else:
@@ -568,7 +568,7 @@ def _stl(data: bytes, beside: Beside) -> list[Patch]:
     return [Patch(corners, np.arange(len(corners)))]
 
 
-def _three(words: list[str]) -> list[float]:
+def _read_vertex(words: list[str]) -> list[float]:
     if len(words) < 3:
         raise ValueError(f"a vertex has {len(words)} coordinates; give three")
     return [float(word) for word in words]

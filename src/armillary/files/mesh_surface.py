@@ -69,8 +69,7 @@ def transform_patch(patch: Patch, T: np.ndarray) -> Patch:
 
 
 def fans(counts: np.ndarray) -> np.ndarray:
-    """Split polygons with these numbers of corners into triangles (m, 3), fans about the first corner of
-    each.
+    """Return triangles (m, 3) for polygons with these numbers of corners, as fans about first corners.
 
     Triangles are indices into the list of the corners of all polygons.
     """

@@ -24,7 +24,14 @@ from armillary.export import export
 from armillary.export.fmi import write_archive
 from armillary.export.fmi.variables import base_unit
 from armillary.files.fmu import fmu as read_fmu
-from armillary.files.fmu.coupling import FmuPart, check_period, join, outward, prepare, read_parameters
+from armillary.files.fmu.coupling import (
+    FmuPart,
+    check_period,
+    connect_fmu,
+    outward,
+    prepare_fmu,
+    read_parameters,
+)
 from armillary.files.fmu.description import (
     LONGEST_DESCRIPTION,
     Fmu,
@@ -47,7 +54,7 @@ SSV = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
 
 @dataclass(frozen=True)
 class Connector:
-    """A variable of an FMU, or with no ``component`` one that the package shows."""
+    """A variable of an FMU or, without a ``component``, a connector of the package itself."""
 
     component: str
     variable: str
@@ -58,7 +65,7 @@ class Connector:
 
 @dataclass(frozen=True)
 class Connection:
-    """``end`` takes factor · start + offset, in its own unit."""
+    """A connection: ``end`` receives factor · start + offset, in the unit of ``end``."""
 
     start: Connector
     end: Connector
@@ -160,7 +167,7 @@ def _connection(element: Element, components: dict[str, str]) -> Connection:
     change = element.only("LinearTransformation")
     others = [c.tag for c in element.children if c.tag.endswith("MappingTransformation")]
     if others:
-        element.fail(f"a {others[0]}; linear ones can be read")
+        element.fail(f"it has a {others[0]}; only a LinearTransformation can be read")
     factor, offset = (change.number("factor", 1.0), change.number("offset", 0.0)) if change else (1.0, 0.0)
     return Connection(ends[0], ends[1], factor, offset)
 
@@ -223,7 +230,7 @@ def add_package(
             label = f"{where}, FMU '{key}'"
             values = read_parameters(unit, given.get(key), label)
             shown = list(unit.outputs.values())
-            parts[key] = prepare(system, f"{name}_{key}", unit, period, values, shown, extrapolate)
+            parts[key] = prepare_fmu(system, f"{name}_{key}", unit, period, values, shown, extrapolate)
         result = {
             f"{key}.{variable}": value
             for key, part in parts.items()
@@ -232,7 +239,7 @@ def add_package(
         driven = _connect_inputs(system, package, units, result, inputs or {}, where)
         for key, part in parts.items():
             own = {v: value for (component, v), value in driven.items() if component == key}
-            join(system, part, own, coupled=True)
+            connect_fmu(system, part, own, coupled=True)
     shown_by = {str(c.end): c for c in package.connections if not c.end.component}
     for label in package.outputs:
         if label in shown_by:

@@ -140,7 +140,7 @@ class Element:
         *,
         least: float = -math.inf,
     ) -> list[float]:
-        """Return this number of finite numbers, or between two counts of them, separated by spaces."""
+        """Return the ``count`` finite numbers of a text, or between two counts, separated by spaces."""
         self.read.add(key)
         if key not in self.attributes:
             return list(default) if default is not None else self.fail(f"its attribute '{key}' is missing")

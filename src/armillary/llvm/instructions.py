@@ -5,7 +5,7 @@ lines is ten times faster than building them object by object. For code with loo
 builder.py.
 
 Products are fused into the sums whose terms they are: ±a·b ± c is one operation if the machine has it. A
-product that only sums use then needs no operation of its own: each of the sums multiplies the product's
+product that only sums use then needs no separate operation: each of these sums multiplies the product's
 factors itself. But a sum of fused products alone must begin with a computed product. The number of
 
     operations = Σ (terms − 1) over sums + computed products

@@ -159,7 +159,7 @@ def fourteen_freedom_car(
 ) -> Car:
     """Return a car whose body has six degrees of freedom; each of four wheels moves vertically and spins.
 
-    front, rear  tyres of the left side; the right side has them mirrored
+    front, rear  tyres of the left side; the right side has their mirror images
     parameters   replace values of FOURTEEN
     drive        axle whose wheels hold the speed V: "front" or "rear"
     driver       steers in addition to the input; the front wheels then turn on stiff springs
@@ -242,7 +242,7 @@ def fourteen_freedom_car(
 def start_at_speed(car: Car, speed: float) -> Car:
     """Let runs of a car begin with straight running at a speed, by default; return the car.
 
-    From rest, what holds the speed would spin the driven wheels up at once.
+    From rest, the speed controller would spin up the driven wheels at once.
     """
     car.system.start(car.start(speed))
     return car
@@ -351,7 +351,7 @@ def vehicle_file(name: str) -> Path:
 
 
 def find_vehicle(source: str | os.PathLike[str]) -> Path:
-    """Return a path as it is if it exists, else the file of the vehicle with that name, if there is one."""
+    """Return an existing path unchanged, else the file of the vehicle with that name, if there is one."""
     path = Path(source)
     if path.exists() or path.suffix or os.fspath(source) not in VEHICLES:
         return path

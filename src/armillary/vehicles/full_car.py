@@ -203,7 +203,7 @@ def full_car(
 ) -> Car:
     """Return a car whose four suspensions are linkages of rigid or elastic parts.
 
-    front_tyre, rear_tyre  tyres of the left side; the right side has them mirrored
+    front_tyre, rear_tyre  tyres of the left side; the right side has their mirror images
     front, rear            designs of the axles; the rear one has no rack and may be a `SolidDesign` or a
                            `TwistBeamDesign`
     parameters             replace values of FULL

@@ -6,8 +6,8 @@ The road is a plane under each wheel; its numbers are inputs of the model:
     z = height + slope_x (x − x₀) + slope_y (y − y₀)        below the hub at x, y
 
 The host gives the point (x₀, y₀, height) of the surface below the hub, its slopes and its friction, anew for
-each step. Within a step the surface is its tangent plane: on a smooth road the error of the height is of
-second order in the distance travelled, and that of the normal of first order.
+each step. Within a step the surface is its tangent plane: on a smooth road the height has an error of second
+order in the distance travelled, the normal an error of first order.
 """
 
 from __future__ import annotations

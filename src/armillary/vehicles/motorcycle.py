@@ -100,7 +100,7 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
 def _frame_inertia(
     across: arm.Expr, along: arm.Expr, sine: arm.Expr, cosine: arm.Expr
 ) -> tuple[arm.Expr | int, ...]:
-    """Inertia (11, 22, 33, 12, 13, 23) of a frame with principal axes along and across the steering axis."""
+    """Return the inertia (11, 22, 33, 12, 13, 23) of a frame, from its moments along and across steering."""
     return (
         across * cosine * cosine + along * sine * sine,
         across + along,

@@ -156,7 +156,7 @@ def iso8608_road(
 
         G(n) = G(n0) (n/n0)⁻²        σ² = G(n0) n0² (1/lowest − 1/highest)
 
-    length           m; beyond both ends the height stays that of the end
+    length           m; beyond both ends the height stays constant
     track            distance of the tracks y = ±track/2; between them the road is straight across
     spacing          distance of the points in m, at most a quarter of the shortest wave
     lowest, highest  spatial frequencies in cycles/m

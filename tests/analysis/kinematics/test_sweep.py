@@ -294,7 +294,7 @@ def test_models_in_redundant_coordinates_give_the_same() -> None:
         ({"crank.q1": [1, 2]}, {"speeds": {"rocker.q1": 1}}, "is not driven"),
         ({"crank.q1": [1, 2]}, {"speeds": {"crank.q1": [1, 2, 3]}}, "2 rows"),
         ({"crank.q1": [1]}, {"outputs": ["hight"]}, "did you mean 'height'"),
-        ({"crank.q1": [1]}, {"held": ["rocker.q1"]}, "leaves 0 free"),
+        ({"crank.q1": [1]}, {"held": ["rocker.q1"]}, "leave 0 free"),
     ],
 )
 def test_wrong_sweeps_are_refused_by_a_sentence(driven: Any, how: dict[str, Any], words: str) -> None:

@@ -82,7 +82,7 @@ def load(tmp_path, content):
         ("com = ", "flexible = { beam = { length = -1, EI = 2.0, mass_per_length = 1 }, modes = 2 }\ncom = ",
          "Beam: length"),
         ("[gravity]", "[bodies.ground]\nmass = 3\n[gravity]",
-         "10: body 'ground' is there already; more points and nodes can be given it, but no 'mass'"),
+         "10: body 'ground' exists already; this entry may add points and nodes to it, but no 'mass'"),
         ("com = ", "flexible = { beem = 2 }\ncom = ",
          "7: [bodies.bob.flexible]: unknown key 'beem'; did you mean 'beam'?"),
     ],

@@ -303,7 +303,7 @@ def identify(
     chosen = x
     if consistent:
         rows = (columns * weights[:, None]).reshape(-1, columns.shape[2])
-        bodies, chosen = _possible(made, parameters, rows, x, prior)
+        bodies, chosen = _nearest_possible_bodies(made, parameters, rows, x, prior)
     dof = columns.shape[0] * columns.shape[1] - len(x)
     errors = np.sqrt(np.diag(covariance))
     reach = _quantile(dof) * errors
@@ -453,7 +453,7 @@ def _solve_weighted_least_squares(
     return x, weights, covariance, sorted({k for group in groups for k in group})
 
 
-def _possible(
+def _nearest_possible_bodies(
     made: RegressorModel,
     parameters: Mapping[str, object] | None,
     rows: np.ndarray,

@@ -41,8 +41,9 @@ class Drive:
 
     @property
     def origins(self) -> np.ndarray:
-        """The row from which each row is reached, −1 for the first: the row before it; in a grid, along the
-        last axis with a row before it.
+        """For each row, the row from which it is reached; −1 for the first row.
+
+        It is the previous row; in a grid, the previous row along the last axis that has one.
         """
         index = np.arange(len(self)).reshape(self.shape)
         found = np.full(self.shape, -1)
@@ -179,12 +180,12 @@ def held_quantities(
         )
     if len(wanted) > count:
         raise ArmillaryError(
-            f"held= names {len(wanted)} coordinates, but what is driven leaves {count} free; hold fewer"
+            f"held= names {len(wanted)} coordinates, but the driven quantities leave {count} free; hold fewer"
         )
     for d in driven:
         if not set(symbols(*k.rate([d.value]))) & set(k.u):
             raise ModelError(
-                f"'{d.name}' cannot be driven: no free coordinate moves it; what is prescribed or locked is "
+                f"'{d.name}' cannot be driven: no free coordinate moves it; prescribed and locked ones are "
                 "moved by time alone"
             )
     checked_names(wanted, k.coordinates, "held=: there is no coordinate")

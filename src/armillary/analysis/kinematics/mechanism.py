@@ -144,7 +144,7 @@ class Kinematics:
         if name not in self.quantities:
             if any(c.name == name for c in columns(self.system)):
                 raise ArmillaryError(
-                    f"{what}: '{name}' depends on reactions, which are not decided by positions, speeds "
+                    f"{what}: '{name}' depends on reactions, which do not follow from positions, speeds "
                     "and accelerations; run the model, or leave it out"
                 )
             raise ArmillaryError(
@@ -158,7 +158,7 @@ class Kinematics:
         if moving := set(symbols(found.value)) & {*self.u, *self.a}:
             speed = min(s.data.name for s in moving)
             raise ArmillaryError(
-                f"{what}: '{name}' depends on {speed}; only what depends on positions alone can be set or "
+                f"{what}: '{name}' depends on {speed}; only functions of positions alone can be set or "
                 "driven: give a coordinate, or an output of positions"
             )
         return found

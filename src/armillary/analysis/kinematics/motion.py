@@ -86,7 +86,7 @@ class PathMotion:
         return found
 
     def weakest(self, row: int) -> tuple[list[str], list[str]]:
-        """Names of the constraints and of the speeds that take part in the weakest motion of a row."""
+        """Return the names of the constraints and of the speeds in the weakest motion of a row."""
         m = self.numbers.mechanism
         U, _, V = np.linalg.svd(self._scaled[0][row, : m.closing])
         last = min(U.shape[0], V.shape[0]) - 1
@@ -126,7 +126,7 @@ class PathMotion:
         return self._solve(right, clock)[0]
 
     def _check(self, left: np.ndarray, right: np.ndarray) -> None:
-        """Raise if constraints of speeds contradict the driven rates."""
+        """Raise an error if constraints of speeds contradict the driven rates."""
         m = self.numbers.mechanism
         sound = self.strength > SINGULAR
         scale = 1.0 + np.max(np.abs(self._scaled[1] * right), axis=1, initial=0.0)
@@ -134,12 +134,12 @@ class PathMotion:
         if off.size and np.max(off[sound], initial=0.0) > _CONTRADICTED:
             row = m.rows[m.closing + int(np.argmax(np.max(off[sound], axis=0)))]
             raise ArmillaryError(
-                f"constraint '{row.name}' ({row.about}) contradicts the speeds of what is driven; drive "
+                f"constraint '{row.name}' ({row.about}) contradicts the speeds of driven quantities; drive "
                 "quantities whose speeds agree with it, or leave out speeds="
             )
 
     def outputs_at_rest(self) -> np.ndarray:
-        """Outputs at rest."""
+        """Return the outputs at rest."""
         return self.numbers("shown", self.times, self.numbers.with_motion(self.positions, 0.0))
 
     def moving(self, u: np.ndarray, a: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:

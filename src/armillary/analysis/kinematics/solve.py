@@ -40,7 +40,7 @@ _STIFF = 1e5  # weight of loops and limits relative to outputs, if these cannot 
 _SAME = 1e-6  # distance, in radians or model units, below which two solutions are the same
 _FREE = 1e30  # in place of a missing limit
 _KEPT = 1e-4  # largest residual of loops and limits if outputs cannot be reached
-_HELD_BACK = 1e-7  # distance to a limit, as a share of that between limits, at which it holds back
+_HELD_BACK = 1e-7  # distance to a limit, over the distance of both limits, below which errors name the limit
 
 
 class ReachError(ArmillaryError):
@@ -63,7 +63,7 @@ def solve(
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Solutions:
-    """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
+    """Return positions at which ``outputs`` of positions, or coordinates, have given values.
 
     Numbers give all different solutions that are found from this number of ``starts``: the position of
     ``start``, as for ``simulate``, and others around it. With more freedoms than outputs one solution is

@@ -68,18 +68,18 @@ def sweep(
     what way loops are closed.
 
     If the driven quantities leave degrees of freedom, as many coordinates are held at their start values:
-    first those in ``held``, then those with a value in ``start``, then those that the driven quantities move
-    least. With ``static`` only those in ``held`` are held; the others take the static equilibrium of all
-    loads, and the efforts that hold the driven quantities are further outputs. ``reactions`` then names
-    bodies (force and moment of their joint on them, in their axes) and constraints whose reactions are
-    further columns.
+    first the coordinates in ``held``, then coordinates with a value in ``start``, then the coordinates that
+    the driven quantities move least. With ``static`` only the coordinates in ``held`` are held; the others
+    take the static equilibrium of all loads, and the efforts that hold the driven quantities are further
+    outputs. ``reactions`` then names bodies (force and moment of their joint on them, in their axes) and
+    constraints whose reactions are further columns.
     """
     derivatives = flag(derivatives, "derivatives=")
     wanted = several(reactions, "reactions=")
     if wanted and not flag(static, "static="):
         raise ArmillaryError(
-            "reactions along a sweep are those of static loads: give static=True, or take "
-            "model.inverse(q, u, udot, reactions=…) of a motion"
+            "a sweep has reactions only under static loads: give static=True, or use "
+            "model.inverse(q, u, udot, reactions=…) for a motion"
         )
     found = swept(
         model, driven, outputs, static=static, grid=grid, held=held, start=start, parameters=parameters,

@@ -153,8 +153,8 @@ def _gain(
 ) -> float:
     """Return the gain from the value of the transfer function at an s as large as the poles, away from them.
 
-    An s beyond all poles and zeros would not do: zeros may be orders of magnitude beyond the poles, where the
-    value is a small difference of far larger terms.
+    An s beyond all poles and zeros would be inaccurate: zeros may be orders of magnitude beyond the poles,
+    where the value is a small difference of far larger terms.
     """
     sizes = np.abs(poles)
     typical = float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if np.any(sizes > 0) else 1.0

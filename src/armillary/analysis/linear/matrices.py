@@ -387,8 +387,8 @@ def symbolic(lin: LinearMatrices, keep: Sequence[str] = ()) -> SymbolicLinearMod
     lin.single("symbolic")
     if lin.linearization is None:
         raise ArmillaryError(
-            "this linear model has numbers alone (it was loaded, reduced, discretised or cut); call "
-            "symbolic() on what model.linearize gives"
+            "this linear model has only numbers (it was loaded, reduced, discretised or cut); call "
+            "symbolic() on the result of model.linearize"
         )
     form, t = lin.linearization.form, lin.linearization.equations.targets
     if len(form.states) * lin.linearization.equations.operations.total > linearization_form.WRITTEN_OUT:
@@ -468,8 +468,8 @@ def descriptor(lin: LinearMatrices) -> DescriptorModel:
     lin.single("descriptor")
     if lin.linearization is None:
         raise ArmillaryError(
-            "this linear model has numbers alone (it was loaded, reduced, discretised or cut); call "
-            "descriptor() on what model.linearize gives"
+            "this linear model has only numbers (it was loaded, reduced, discretised or cut); call "
+            "descriptor() on the result of model.linearize"
         )
     made = Linearization(lin.linearization.equations, lin.inputs, lin.outputs, open_loops=True)
     form = made.form

@@ -290,7 +290,7 @@ def _inertial(tree: Tree) -> frozenset[Expr]:
 
 
 def _symbols_in(values: Iterable[object], mapped: Iterable[Given] = ()) -> frozenset[Expr]:
-    """Return the symbols of values, and of those that the method ``map`` of some objects visits."""
+    """Return the symbols in values, and in the values that the method ``map`` of some objects visits."""
     found = list(values)
 
     def collect(x: Scalar) -> Scalar:

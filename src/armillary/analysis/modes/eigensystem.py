@@ -116,8 +116,8 @@ def by_size(values: np.ndarray) -> np.ndarray:
 def _split_null_space(
     A: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(null, rest, null_rows, rest_rows): columns that span the null space of powers of A, columns that
-    complete them to a basis, and the rows of the inverse of both.
+    """Return (null, rest, null_rows, rest_rows): columns that span the null space of powers of A, columns
+    that complete them to a basis, and the rows of the inverse of both.
     """
     from scipy.linalg import matrix_balance, qr
 
@@ -182,7 +182,7 @@ def _equilibrate(R: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
-    """Jordan chains of a nilpotent matrix, the longest first, each with its eigenvector first."""
+    """Return the Jordan chains of a nilpotent matrix, the longest first, each with its eigenvector first."""
     n = len(T)
     powers, size = [np.eye(n)], float(np.linalg.norm(T, 2)) if n else 0.0
     spaces = [np.zeros((n, 0))]

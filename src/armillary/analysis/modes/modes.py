@@ -253,7 +253,8 @@ class Modes(SavedResult):
             return self.known_bodies
         if self.place is None:
             raise ArmillaryError(
-                f"the modes of '{self.system}' are those of a matrix alone, without its bodies"
+                f"the modes of '{self.system}' come from a matrix alone and have no bodies; take them from "
+                "model.linearize(…)"
             )
         return body_shapes(self.place, self.eigenvalues, self.shapes)
 
@@ -380,7 +381,7 @@ def modes_of(
 
 
 def _shapes(found: Eigensystem, shares: np.ndarray, places: Sequence[int]) -> np.ndarray:
-    """Right eigenvectors, each divided by its element of the largest participation."""
+    """Return the right eigenvectors, each divided by its element of the largest participation."""
     vectors = [*(c[:, 0] for c in found.chains), *found.right.T]
     shapes = np.zeros((len(vectors), len(found.right)), dtype=complex)
     for i, vector in enumerate(vectors):

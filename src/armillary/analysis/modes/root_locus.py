@@ -248,7 +248,7 @@ def root_locus(
     trim: object = None,
     parameters: Mapping[str, object] | None = None,
 ) -> RootLocus:
-    """Eigenvalues of a model over the values of a parameter, each mode followed by its shape.
+    """Return the eigenvalues of a model over the values of a parameter, each mode followed by its shape.
 
     ``parameter`` is a parameter, an input, a coordinate or a speed of the operating point ``at``, which is
     given as for ``linearize``; or ``at`` is a function that returns the operating point of each value. With
@@ -313,7 +313,7 @@ _PLANE = 1e-6  # motions with a smaller area over the squared amplitude have no 
 
 
 def whirl_directions(sweep: OperatingSweep, tracker: Tracker, found: Spectra) -> np.ndarray:
-    """(points, branches): 1 for whirl with the spin, −1 against it, 0 for neither.
+    """Return an array (points, branches): 1 for whirl with the spin, −1 against it, 0 for neither.
 
     The axis is the rotation axis of the fastest body at the value at which it turns fastest.
     """
@@ -443,7 +443,7 @@ def campbell(
     trim: object = None,
     parameters: Mapping[str, object] | None = None,
 ) -> Campbell:
-    """Frequencies of a model over the spin of a part, and its critical speeds.
+    """Return the frequencies of a model over the spin of a part, and its critical speeds.
 
     ``spin`` is the name of a speed, as in ``"rotor.u1"``, or of a parameter that is one; ``orders`` are the
     multiples of the spin that excite. ``at``, ``trim`` and ``parameters`` are as for ``root_locus``.

@@ -62,14 +62,14 @@ class UndampedModes(Modes):
 def undamped_modes(
     model: CompiledModel, at: object = None, *, parameters: Mapping[str, object] | None = None
 ) -> UndampedModes:
-    """Undamped modes at rest from mass matrix and stiffness: ω² M φ = K φ.
+    """Return the undamped modes at rest from mass matrix and stiffness: ω² M φ = K φ.
 
     ``at`` is an equilibrium, as for ``linearize``. Loads that depend on the speeds are left out; all of
     them count in ``linearize(…).modes()``.
     """
     lin = linearize(model, at, parameters=parameters)
     if lin.many or lin.linearization is None:
-        raise ArmillaryError("undamped modes are those of one operating point; give at= one")
+        raise ArmillaryError("undamped modes belong to one operating point; give a single one as at=")
     place = LinearPlace(lin.linearization, float(lin.time), lin.state, lin.memory, lin.parameters)
     first = len(model.equations.targets.coordinates)
     rates = model.derivatives(place.t, place.state, place.parameters, memory=place.memory)

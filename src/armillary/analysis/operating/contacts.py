@@ -26,9 +26,7 @@ from armillary.runtime.models.instance import Instance
 
 _SLOW = 1e-9  # largest velocity of slip that counts as zero, relative to the sizes of its terms
 _MUCH = 1e-6  # largest pull that counts as rounding, relative to the missing friction
-# Root of the largest share of accelerations without contacts that counts as zero, both squared and weighted
-# by the masses
-_STILL = 1e-9
+_STILL = 1e-9  # largest acceleration that counts as rest, over the one without contacts; by ½ u̇ᵀ M u̇
 
 
 @dataclass(frozen=True)
@@ -265,7 +263,7 @@ def faults_at(made: Problem, x: np.ndarray) -> list[Fault]:
 
 
 def _change_worst_status(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarray | None:
-    """Return the memory with the worst status that may be changed changed; `None` if no status may."""
+    """Return the memory after a change of the worst status that may change; `None` if no status may."""
     instance, _ = held_instance(made, np.zeros(len(made.conditions.names)))
     free = undecided_statuses(instance, given)
     places = {c.name: c.status for c in made.conditions.contacts}

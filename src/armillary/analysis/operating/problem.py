@@ -344,7 +344,7 @@ class Problem:
         found = self.conditions.contacts
         return [c.name for c in found if c.gap is not None and self.request.memory[c.status] == 0]
 
-    def shown(self, row: int, value: float) -> str:
+    def value_text(self, row: int, value: float) -> str:
         """Return a value of a condition with its units."""
         factor, units = self.conditions.row_units[row]
         return f"{value / factor:.6g}{f' {units}' if units else ''}"
@@ -559,7 +559,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
         off = here[i] - made.wanted[i]
         kept[k] = not abs(off) <= 1e-9 * (1.0 + abs(made.wanted[i]))
         if kept[k] and not made.open_contacts:
-            value, want = made.shown(i, here[i]), made.shown(i, made.wanted[i])
+            value, want = made.value_text(i, here[i]), made.value_text(i, made.wanted[i])
             raise ArmillaryError(
                 f"'{made.conditions.equations.system.name}' has no such operating point: "
                 f"{made.conditions.labels[i]} is {value}, not {want}, for all values of the unknowns "

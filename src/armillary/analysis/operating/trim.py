@@ -290,7 +290,7 @@ def find_point(model: CompiledModel, **asked: Given) -> OperatingPoint:
             if root.met and faults:
                 raise ArmillaryError(refusal(m, faults))
         m, root, _ = min(tried, key=lambda found: found[1].error)
-        raise ArmillaryError(_why_not(m, root))
+        raise ArmillaryError(_no_solution_message(m, root))
     points = [operating_point(m, root) for m, root in _distinct_roots(roots)]
     if named is not model.base:  # the state in the variables of the given model
         points = [replace(op, state=model.state(op, op.parameters, op.time)) for op in points]
@@ -298,7 +298,7 @@ def find_point(model: CompiledModel, **asked: Given) -> OperatingPoint:
 
 
 def _inputs_in_units(request: Request) -> dict[str, float]:
-    """Inputs that are parameters, in stated units."""
+    """Return the inputs that are parameters, in stated units."""
     return {
         name: value / request.quantities[name].factor
         for name, value in request.inputs.items()
@@ -351,8 +351,8 @@ def _distinct_roots(roots: list[tuple[Problem, Root]]) -> list[tuple[Problem, Ro
     return kept
 
 
-def _why_not(made: Problem, root: Root) -> str:
-    """Why there is no solution: the conditions that are left, the most violated first."""
+def _no_solution_message(made: Problem, root: Root) -> str:
+    """Return why there is no solution: the conditions that fail, the most violated first."""
     name = made.conditions.equations.system.name
     if not np.isfinite(root.error):
         return (
@@ -364,7 +364,8 @@ def _why_not(made: Problem, root: Root) -> str:
     lines = []
     for k in order:
         i = int(made.rows[k])
-        value, want = made.shown(i, root.residual[k] + made.wanted[i]), made.shown(i, made.wanted[i])
+        value = made.value_text(i, root.residual[k] + made.wanted[i])
+        want = made.value_text(i, made.wanted[i])
         lines.append(f"\n  {made.conditions.labels[i]} is {value}, wanted {want}")
     worst = int(made.rows[order[0]])
     more = len(made.rows) - len(made.unknown)

@@ -90,7 +90,7 @@ class Device:
                     copied.result()
         return found
 
-    def compiled(self, text: str, real: str, what: str, room: int = 0) -> LoadedKernel:
+    def compile_kernel(self, text: str, real: str, what: str, room: int = 0) -> LoadedKernel:
         """Compile a kernel with NVRTC; its blocks use ``room`` bytes of shared memory.
 
         CuPy keeps compiled kernels on disk.
@@ -196,7 +196,7 @@ def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, 
     """
     rounding = ROUNDINGS * float(np.finfo(real).eps)
     assert plan.grid is not None and plan.steps is not None and plan.row_at is not None
-    due = np.append(codes_of_rows(plan), np.int32(0))[plan.row_at]  # the number −1 is that of no row
+    due = np.append(codes_of_rows(plan), np.int32(0))[plan.row_at]  # no row has index −1: the last code, 0
     if plan.stops is None:
         return plan.grid, plan.steps, due
     near = SNAP * float(plan.settings.fixed_step or 0.0)
@@ -270,7 +270,7 @@ class CardEngine(Engine):
     def _load(self, kernel: Kernel) -> None:
         self.kernel = kernel
         real, name = PRECISIONS[self.precision], self.plan.program.name
-        self._code = self.device.compiled(kernel.text, real, name, kernel.room)
+        self._code = self.device.compile_kernel(kernel.text, real, name, kernel.room)
         self._shared: np.ndarray | None = None
 
     @property

@@ -338,7 +338,7 @@ class StepsBetweenEvents(AdaptiveSteps):
         super().__init__(plan, lanes, rooms, addresses)
 
     def events(self, t: Value, state: Span) -> None:
-        self.generated("events", t, state, "constants", "memory", "g")
+        self.call_program("events", t, state, "constants", "memory", "g")
 
     # ------------------------------------------------------------ which run is where
 

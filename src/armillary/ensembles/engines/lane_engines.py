@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _method_refusal(plan: Plan) -> str:
-    """Return why lanes do not know the method of a plan; "" if they do."""
+    """Return why lanes cannot use the method of a plan; "" if they can."""
     method = plan.method
     known = method.tableau is not None and not method.family
     return "" if known else f"method '{method.name}' has no Runge-Kutta tableau"
@@ -188,8 +188,8 @@ def _aligned_array(count: int) -> np.ndarray:
 # 0.57 for a four-bar linkage that changes its dependent speeds, 0.67 for a Stewart platform, and 0.35 for a
 # pendulum with a latch.
 
-# Adaptive steps: lanes take a second of compilation for each configuration, which 20,000 runs of 0.1 ms save
-# on two threads.
+# Adaptive steps: compilation of the lanes takes a second for each configuration. With two threads, 20,000
+# runs of 0.1 ms save as much.
 LEAST_RUNS = 20_000
 # Fixed steps of all runs together: lanes take 0.22 s to prepare for a configuration of a four-bar linkage and
 # 0.6 s for a Stewart platform, and save 0.2 and 0.85 µs per step, half of that on two threads.
@@ -199,13 +199,13 @@ LEAST_STEPS = 2_000_000
 LEAST_LANES = 4
 BLOCK = 512  # runs whose records, of about 10 kB each, are in memory at a time
 VISIT = 2  # most steps of a visit: one to an event, and one that leads event functions away from zero
-# After this many visits, a run stays on lanes only if it has made there SHARE times as many steps as in the
-# scalar loop.
+# After this many visits, a run stays on lanes only if it has made SHARE times as many steps on lanes as in
+# the scalar loop.
 PROBATION_VISITS = 4
 SHARE = 2
-# The share for fixed steps, which take less time compared with a visit. Time of an arm with two joints, over
-# the scalar engine's time, in chunks of 16 and of 64 runs: 1.9 and 1.1 with an event every 10 steps, 1.4 and
-# 0.92 every 20 steps, 1.05 and 0.76 every 40 steps, 0.76 and 0.63 every 160 steps.
+# The share for fixed steps, which take less time than adaptive steps; a visit takes as long. Time on lanes
+# divided by the scalar engine's time for an arm with two joints, in chunks of 16 and of 64 runs: 1.9 and 1.1
+# with an event every 10 steps, 1.4 and 0.92 every 20, 1.05 and 0.76 every 40, 0.76 and 0.63 every 160.
 SHARE_OF_FIXED = 8
 _TRIED = [FIELDS[name] for name in ("steps", "rejected")]
 

@@ -95,13 +95,13 @@ class LaneFunction(Stepper):
 
     # ------------------------------------------------------------ the program
 
-    def generated(self, name: str, t: Operand, *vectors: str | Span) -> None:
+    def call_program(self, name: str, t: Operand, *vectors: str | Span) -> None:
         """Emit a call of a function of the program, with time, state, constants, memory and results."""
         places = [v.address if isinstance(v, Span) else self._place(v) for v in vectors]
         self._call_function(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
-        self.generated("derivatives", t, state, "constants", "memory", result)
+        self.call_program("derivatives", t, state, "constants", "memory", result)
 
     def outputs(
         self,
@@ -116,7 +116,7 @@ class LaneFunction(Stepper):
             self.add_rates(state, rates)
             state = "rated"
         if self.program.outputs.results:
-            self.generated("outputs", t, state, "constants", memory, result)
+            self.call_program("outputs", t, state, "constants", memory, result)
 
     def add_rates(self, state: str | Span, rates: str) -> None:
         """Emit: set ``rated`` to the state and the rates that outputs read."""
@@ -126,7 +126,7 @@ class LaneFunction(Stepper):
             rated[self.states + k] = self.vector(rates)[i]
 
     def update(self, t: Value, state: Span) -> None:
-        self.generated("update", t, state, "constants", "memory", "new_memory")
+        self.call_program("update", t, state, "constants", "memory", "new_memory")
 
     def precompute(self, constants: str = "constants") -> None:
         self._call_function("precompute", NOTHING, [self._place("parameters"), self._place(constants)])
@@ -134,7 +134,7 @@ class LaneFunction(Stepper):
     def normalise(self, t: Operand, state: str) -> None:
         """Emit: correct coordinates of closed loops, and normalise Euler parameters."""
         if self.program.normalises:
-            self.generated("normalise", t, state, "constants", "memory")
+            self.call_program("normalise", t, state, "constants", "memory")
 
     def normalise_where(self, where: Value | None, t: Value, state: str) -> None:
         if where is None:
@@ -204,7 +204,7 @@ class LaneFrame(LaneFunction):
 
     def update_metrics(self, t: Operand, slots: str = "slots") -> None:
         """Emit: update the slots of metrics by the outputs."""
-        self.generated("update_metrics", t, "out", slots)
+        self.call_program("update_metrics", t, "out", slots)
 
     def add_functions(self, module: Module) -> None:
         if self.metrics:
@@ -367,10 +367,10 @@ class LaneSteps(LaneFrame):
         if self.near is None:
             super().derivatives(t, state, result)
         elif self.largest is None:
-            self.generated("derivatives", t, state, "constants", "memory", "sines", result)
+            self.call_program("derivatives", t, state, "constants", "memory", "sines", result)
         else:
             given = ("constants", "memory", "sines", "state", result, "turned")
-            self.generated("derivatives_near", t, state, *given)
+            self.call_program("derivatives_near", t, state, *given)
             turned = self.vector("turned")[0]
             self.largest.set(self.intrinsic("maximum", self.largest.get(), turned))
 

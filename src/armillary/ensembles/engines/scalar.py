@@ -215,8 +215,8 @@ ARGUMENTS = (
 def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
     """Return the modules of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and of the metrics.
 
-    ``shape`` is that of the loop, ``again`` the status of a run that needs a change of configuration or does
-    not advance, ``first`` the number of the configuration in which runs start.
+    ``shape`` describes the loop. ``again`` is the status of a run that needs a change of configuration or
+    does not advance. ``first`` is the number of the configuration in which runs start.
     """
     metrics = Module()
     metrics_function(metrics, plan.metrics)

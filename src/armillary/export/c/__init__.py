@@ -48,8 +48,8 @@ def export(
     ``stiff``: the solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` with a
-    fixed step (rodas3 for stiff systems), and in the README costs that QEMU ``measure``s (None: if its tools
-    are installed).
+    fixed step (rodas3 for stiff systems). With ``measure`` the README has costs counted by QEMU; None: if
+    QEMU and the cross compilers are installed.
 
     ``profile="acados"`` is for optimisers: rates, Jacobians, adjoints and Hessians in the form of acados'
     external models, for CasADi and as plain functions. The named ``parameters`` are arguments of these, the

@@ -109,7 +109,7 @@ def arranged_function(
     printer: CPrinter,
     plain: str,
 ) -> str:
-    """Return a section as a function, or as several with a work array; ``plain`` is the plain text of it."""
+    """Return a section as one function, or as several with a work array; ``plain``: its plain text."""
     places: Places = {s: place if place[0] else "%t" for s, place in sections.places.items()}
     whole = WHOLE if is_arithmetic(section, dict(sections.places)) else 0
     found = cut(section, PIECE, whole, loading=False)

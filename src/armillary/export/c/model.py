@@ -108,7 +108,7 @@ def _contact_solver(source: ContactSource, stem: str) -> str:
         f"enum {{ {sizes} }};",
         *(line for table in tables for line in wrap_statement(table, 110, "", "    ")),
         "",
-        "/* What the solver of contacts knows of one problem. */",
+        "/* The record of one contact problem. */",
         "typedef struct {",
         *printer.record(),
         f"}} {printer.record_type};",
@@ -387,7 +387,7 @@ class CModel:
         targets = [f"out[{i}]" for i in range(len(checked.texts))]
         arguments = f"const double *restrict parameters, {RESULT}"
         signature = Signature(f"{self.stem}_physical", arguments, targets, "static ")
-        about = "What must not be negative: masses, moments of inertia, armatures."
+        about = "Quantities that must not be negative: masses, moments of inertia, armatures."
         text = function(signature, about, self.sections.body(checked.section), self._factors())
         words = "".join(f"    {string_literal(text)},\n" for text in checked.texts)
         values = self.values | {"words": words, "count": str(len(targets))}

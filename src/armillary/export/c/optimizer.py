@@ -11,8 +11,8 @@
 code: no loops except copies of arrays, no allocation, no state, so their operations bound their time.
 
 Source: acados, acados_template/casadi_function_generation.py (generate_c_code_explicit_ode,
-generate_c_code_implicit_ode) and acados/utils/external_function_generic.h. From there are the names, the
-types of pointers and the order of arguments and results, with the multipliers before the time and parameters
+generate_c_code_implicit_ode) and acados/utils/external_function_generic.h. These files define the names, the
+types of pointers and the order of arguments and results: the multipliers come before the time, parameters
 last. Not written: discrete dynamics (disc_phi_…), GNSF, and derivatives by parameters (…_p).
 """
 

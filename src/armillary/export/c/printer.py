@@ -77,7 +77,7 @@ def function(signature: Signature, about: str, body: SectionText, scale: dict[in
     """
     pieces = _cut_steps(body.steps)
     if len(pieces) > 1:
-        return _long(signature, about, body, pieces, scale or {})
+        return _split_function(signature, about, body, pieces, scale or {})
     lines = _function_lines(body, signature, body.steps, range(len(body.results)), scale or {})
     return function_text(signature, about, lines, argument_names(signature))
 
@@ -114,17 +114,17 @@ def _function_lines(
                 first.append(f"    const double {value};")
     waiting |= {n: f"{n} = work[{k}]" for n, k in (received or {}).items()}
 
-    def declare_needed(reads: Iterable[str]) -> list[str]:
+    def declare_constants(reads: Iterable[str]) -> list[str]:
         now = [waiting.pop(n) for n in sorted(reads) if n in waiting]
         return wrap_statement(f"const double {', '.join(now)};", WIDTH, "    ", "        ") if now else []
 
     lines = [*first, *(_angle_lines(body) if angles else [])]
     for step in steps:
-        lines += declare_needed(step.reads)
+        lines += declare_constants(step.reads)
         lines += _step_statements(step)
     lines += [f"    work[{place}] = {n};" for n, place in (handed_on or {}).items()]
     for k in results:
-        lines += declare_needed(body.result_reads[k])
+        lines += declare_constants(body.result_reads[k])
         text = f"{signature.targets[k]} = {body.results[k]}; /* {comment(body.section.labels[k])} */"
         lines += wrap_statement(text, WIDTH, "    ", "        ")
     return lines
@@ -206,7 +206,7 @@ def _cut_steps(steps: Sequence[Step]) -> list[Sequence[Step]]:
     return [steps[i:j] for i, j in zip(cuts, [*cuts[1:], len(steps)], strict=True)]
 
 
-def _long(
+def _split_function(
     signature: Signature, about: str, body: SectionText, pieces: list[Sequence[Step]], scale: dict[int, str]
 ) -> str:
     """Return pieces that exchange values through a work array, and the function that calls them in turn."""

@@ -31,7 +31,10 @@ def cosine(v: Instructions, x: str) -> str:
 
 
 def _whole(v: Instructions, shifted: str) -> str:
-    """Emit the same value; compilers that reorder sums do not see that a number is taken off again."""
+    """Emit a value so that no compiler cancels ROUND, which was added and is subtracted again later.
+
+    An integer operation without effect hides the sum from compilers that reorder sums.
+    """
     return v.as_reals(v.integer("or", v.as_bits(shifted), 0x433 << 52))
 
 
@@ -94,7 +97,7 @@ def _texts(lanes: int) -> dict[str, str]:
         "or": small("or", "a b", f"{truth}((a != 0.0) | (b != 0.0))"),
     }
     texts |= {f: small(f, "a b", f"{truth}(a {sign} b)") for f, sign in _COMPARED.items()}
-    return texts | {f: _translated(f, lanes) for f in _EMITTED}
+    return texts | {f: _translate_function(f, lanes) for f in _EMITTED}
 
 
 # Lines of LLVM code in C; T is the type of vectors.
@@ -119,7 +122,7 @@ _TRANSLATIONS = [
 ]
 
 
-def _translated(function: str, lanes: int) -> str:
+def _translate_function(function: str, lanes: int) -> str:
     """Return a function of vectors in C, from its code in LLVM's language."""
     v = Instructions(lanes)
     result = _EMITTED[function](v, "%x")

@@ -173,12 +173,12 @@ class TeamWriter(PackWriter):
         return super()._gather_column(column)
 
     def load(self, array: str, index: int, kind: str = "") -> str:
-        return self._once(f"{array}[{index}]")
+        return self._declare_once(f"{array}[{index}]")
 
     def load_vector(self, array: str, index: int, count: int) -> str:
         return self.together([self.load(array, index + i) for i in range(count)])
 
-    def _once(self, text: str) -> str:
+    def _declare_once(self, text: str) -> str:
         """Return the variable of an expression; declare it at its first use."""
         if text not in self._known:
             self._known[text] = self.emit(text)
@@ -187,14 +187,14 @@ class TeamWriter(PackWriter):
     # ---------------------------------------------------------------- lanes of other threads
 
     def lane(self, vector: str, lane: int, count: int) -> str:
-        return self._once(f"from_lane({vector}, {lane}, {count})")
+        return self._declare_once(f"from_lane({vector}, {lane}, {count})")
 
     def chosen_lanes(self, vector: str, places: Sequence[int], count: int) -> str:
         chosen = by_lane([str(i) for i in places])
-        return self._once(f"from_lane({vector}, {chosen}, {count})")
+        return self._declare_once(f"from_lane({vector}, {chosen}, {count})")
 
     def together(self, values: list[str]) -> str:
-        return values[0] if len({*values}) == 1 else self._once(by_lane(values))
+        return values[0] if len({*values}) == 1 else self._declare_once(by_lane(values))
 
     def splat(self, value: str, count: int) -> str:
         return value
@@ -328,10 +328,10 @@ class Team:
             {
                 "team": str(self.threads),
                 "places": "\n".join(wrap_statement(", ".join(map(str, places)), 100, "    ", "    ")),
-                "needed": self._gathering(needed, stride),
-                "whole": self._gathering({*program.state}, stride),
-                "rates": self._gathering({program.state[i] for i, _ in program.row_rates}, ""),
-                "part": self._shared_out(changed, stride),
+                "needed": self._gather_states(needed, stride),
+                "whole": self._gather_states({*program.state}, stride),
+                "rates": self._gather_states({program.state[i] for i, _ in program.row_rates}, ""),
+                "part": self._distribute_states(changed, stride),
             },
         )
         return {
@@ -351,7 +351,7 @@ class Team:
         """Indices of states in the whole state."""
         return {s: i for i, s in enumerate(self.writer.program.state)}
 
-    def _gathering(self, states: Set[Expr], stride: str) -> str:
+    def _gather_states(self, states: Set[Expr], stride: str) -> str:
         """Return statements that gather some states from all threads into the array ``whole``."""
         lines = []
         for k, column in enumerate(self.held):
@@ -362,7 +362,7 @@ class Team:
                     lines.append(f"    whole[{self._places[s]}] = {value};")
         return "\n".join(lines)
 
-    def _shared_out(self, states: Set[Expr], stride: str) -> str:
+    def _distribute_states(self, states: Set[Expr], stride: str) -> str:
         """Return statements that set each thread's part of some states from the array ``whole``."""
         lines = []
         for k, column in enumerate(self.held):
@@ -372,7 +372,7 @@ class Team:
                 lines.append(f"    {own} = {by_lane(chosen)};")
         return "\n".join(lines)
 
-    def numbers(self) -> int:
+    def live_numbers(self) -> int:
         """Return the most numbers that a thread needs at a time.
 
         They are the values of an evaluation in its order, a pack as one value, the state and the sum of
@@ -405,18 +405,18 @@ def best_team(writer: SectionWriter, real: str, resident: int) -> Team:
     work, or if the section is longer than LONGEST.
     """
     alone = best = Team.of(writer, 1)
-    least = _beyond(alone, real, resident)
+    least = _spilled_bytes(alone, real, resident)
     for threads in (2, 4):
         if least <= CACHE or len(alone.section.nodes) > LONGEST:
             break
         team = Team.of(writer, threads)
-        beyond = _beyond(team, real, resident)
+        beyond = _spilled_bytes(team, real, resident)
         if team.section.packs and beyond < least:
             best, least = team, beyond
     return best
 
 
-def _beyond(team: Team, real: str, resident: int) -> int:
+def _spilled_bytes(team: Team, real: str, resident: int) -> int:
     """Return the bytes of all resident threads' values that do not fit in registers."""
-    numbers = team.numbers() + (len(team.held) if real == "float" else 0)
+    numbers = team.live_numbers() + (len(team.held) if real == "float" else 0)
     return resident * max(0, SIZES[real] * numbers - 4 * REGISTERS[real])

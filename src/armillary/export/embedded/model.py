@@ -55,7 +55,7 @@ def _single(code: str) -> str:
 
 
 def _double(code: str) -> str:
-    """The constants of math.h are floats, of whose promotion Clang warns."""
+    """Return the code with casts of math.h's constants, floats whose implicit promotion Clang warns about."""
     return re.sub(r"(?<!\(double\))\b(INFINITY|NAN)\b", r"(double)\1", code)
 
 

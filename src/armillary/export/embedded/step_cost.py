@@ -21,7 +21,7 @@ from armillary.solver.tables import NESTS, STAGES
 from armillary.solver.thresholds import LOOKS
 
 
-class Counted(Protocol):
+class CountedModel(Protocol):
     """A model in some language, for which operations are counted."""
 
     source: Source
@@ -31,7 +31,7 @@ class Counted(Protocol):
     def has(self) -> Collection[str]: ...
 
 
-def step_table(model: Counted, method: Method, attempts: int) -> str:
+def step_table(model: CountedModel, method: Method, attempts: int) -> str:
     """Return rows of a Markdown table: operations of a step, at least and at most, of events and changes.
 
     With several configurations each number is the largest of them.
@@ -87,8 +87,8 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
 def implicit_operations(program: Program, stages: int) -> Operations:
     """Return the operations of partial derivatives, of factors, and of a solution for each stage.
 
-    Dense equations are counted with all states, although those whose rates are multiples of others are left
-    out.
+    Dense equations are counted with all states, although the solver leaves out states whose rates are
+    multiples of other rates.
     """
     found, n = program.structure, len(program.state)
     if program.partial_rates:
@@ -251,7 +251,7 @@ def counts_on(target: str, files: Mapping[str, str]) -> dict[str, int]:
 
 
 def parse_counts(text: str) -> dict[str, int]:
-    """Return the output of `make measure-…`: the table of `size`, then a word and a number in each line."""
+    """Return the numbers in the output of `make measure-…`: the table of `size`, then lines "word number"."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         words = line.split()

@@ -225,7 +225,8 @@ def build_library(sources: Mapping[str, str], name: str) -> bytes:
         library = f"model{suffix}"
         if windows:
             _run_compiler(
-                [*_ZIG, "dlltool", "-m", "i386:x86-64", "-d", _ucrt(folder), "-l", "ucrt.lib"], folder
+                [*_ZIG, "dlltool", "-m", "i386:x86-64", "-d", _write_ucrt_stub(folder), "-l", "ucrt.lib"],
+                folder,
             )
             link = [
                 "build-lib",
@@ -254,7 +255,7 @@ tanh tgamma trunc
 """
 
 
-def _ucrt(folder: str) -> str:
+def _write_ucrt_stub(folder: str) -> str:
     """Write the list of functions for a stub of ucrtbase.dll; return its file name."""
     Path(folder, "ucrt.def").write_text("\n".join(["LIBRARY ucrtbase.dll", "EXPORTS", *_UCRT.split(), ""]))
     return "ucrt.def"

@@ -27,7 +27,7 @@ from armillary.export.c.printer import (
     trigonometry,
 )
 from armillary.export.c.solver import assembly_code, configuration_files, solver_texts
-from armillary.export.fmi.variables import Interface, every, motion_rates
+from armillary.export.fmi.variables import Interface, configuration_sources, motion_rates
 from armillary.export.text.body import Place, section_text
 from armillary.export.text.configurations import has_function
 from armillary.export.text.files import fill, template
@@ -95,14 +95,14 @@ def solver_files(model: CModel) -> dict[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Seeded:
+class SeededSection:
     """A section and its seeds: a direction of time, state and memory, or weights of the functions."""
 
     section: ProgramSection
     seeds: tuple[Expr, ...]
 
 
-def directional(source: Source, clocks: Collection[int]) -> Seeded:
+def directional(source: Source, clocks: Collection[int]) -> SeededSection:
     """Return the changes of the functions along a direction; ``clocks`` are numbers of omitted events."""
     program = source.program
     known = [program.time, *program.state, *program.memory]
@@ -110,22 +110,24 @@ def directional(source: Source, clocks: Collection[int]) -> Seeded:
     labels, functions = _seeded_functions(source, clocks)
     found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
     # Derivatives have few constants: these are computed at each call, not once per parameter set.
-    return Seeded(section("directional", labels, found, constant=True), seeds)
+    return SeededSection(section("directional", labels, found, constant=True), seeds)
 
 
-def state_rates(source: Source) -> Seeded:
+def state_rates(source: Source) -> SeededSection:
     """Return the rates of the states of an FMU with several configurations."""
-    return Seeded(section("motion_rates", *motion_rates(source), constant=True), ())
+    return SeededSection(section("motion_rates", *motion_rates(source), constant=True), ())
 
 
-def adjoints(source: Source, clocks: Collection[int]) -> Seeded:
+def adjoints(source: Source, clocks: Collection[int]) -> SeededSection:
     """Return the derivatives of a weighted sum of the functions by time, state and memory."""
     program = source.program
     known = [program.time, *program.state, *program.memory]
     _, functions = _seeded_functions(source, clocks)
     seeds = tuple(symbol(f"weight_{i}", "variable", owner=program) for i in range(len(functions)))
     labels = ["time", *(s.data.name for s in known[1:])]
-    return Seeded(section("adjoint", labels, _weighted_slopes(functions, seeds, known), constant=True), seeds)
+    return SeededSection(
+        section("adjoint", labels, _weighted_slopes(functions, seeds, known), constant=True), seeds
+    )
 
 
 def _weighted_slopes(functions: Sequence[Expr], weights: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
@@ -171,7 +173,7 @@ def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[
     }
     if source.assembly is not None:
         texts[f"{model.stem}_assembly.c"] = assembly_code(source)
-    for one in every(source):
+    for one in configuration_sources(source):
         texts[f"{one.stem}_directional.c"] = _derivatives_source(
             one, directional(one, clocks), "directional derivatives", _FORWARDS
         )
@@ -196,7 +198,7 @@ _BACKWARDS = (
 )
 
 
-def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequence[str]) -> str:
+def _derivatives_source(source: Source, wanted: SeededSection, what: str, about: Sequence[str]) -> str:
     """Return <name>_directional.c, <name>_adjoint.c or <name>_motion_rates.c."""
     model = CModel(source)  # a new model, which has only the tables of this file
     namer = model.sections.identifiers.namer.copy()
@@ -401,7 +403,7 @@ def variables_header(
 ) -> str:
     """Return variables.h; ``settings`` are the settings of co-simulation."""
     program, description = interface.source.program, interface.source.description
-    stem, sources = interface.source.stem, every(interface.source)
+    stem, sources = interface.source.stem, configuration_sources(interface.source)
     several, loops = interface.source.changing, interface.source.assembly
     values = {
         "functions": _FUNCTION_TABLE.format(stem=stem) if several else _function_macros(stem, adjoint),
@@ -459,7 +461,7 @@ def variables_source(interface: Interface, adjoint: bool) -> str:
     """Return variables.c."""
     description = interface.source.description
     parameters = interface.parameters
-    sources = every(interface.source)
+    sources = configuration_sources(interface.source)
     lines = [
         "/* variables.c: start values, names and factors of this model. */",
         '#include "variables.h"',

@@ -61,7 +61,7 @@ def model_description(facts: Facts, version: str) -> bytes:
         "startTime": "0", "stopTime": repr(facts.duration), "tolerance": repr(facts.tolerance),
         "stepSize": repr(facts.step),
     })  # fmt: skip
-    (_second if version == "2.0" else _third)(root, facts)
+    (_describe_version_2 if version == "2.0" else _describe_version_3)(root, facts)
     return _xml_bytes(root)
 
 
@@ -121,7 +121,7 @@ def _may_jump(interface: Interface) -> bool:
 # ---------------------------------------------------------------- version 2.0: variables by position
 
 
-def _second(root: Element, facts: Facts) -> None:
+def _describe_version_2(root: Element, facts: Facts) -> None:
     interface = facts.interface
     listed = interface.listed
     position = {v.reference: str(i) for i, v in enumerate(listed, 1)}
@@ -160,7 +160,7 @@ def _initial_unknowns(interface: Interface) -> list[FmiVariable]:
 # ---------------------------------------------------------------- version 3.0: variables by reference
 
 
-def _third(root: Element, facts: Facts) -> None:
+def _describe_version_3(root: Element, facts: Facts) -> None:
     interface = facts.interface
     states = {v.reference for v in interface.states}
     clocks = {_clock_reference(interface, c.place) for c in interface.clocks.values()}

@@ -51,7 +51,7 @@ def dependencies(results: Sequence[Expr], references: Mapping[Expr, int]) -> lis
 #     ẋ = ∂leave/∂t + ∂leave/∂y · f
 
 
-def every(source: Source) -> list[Source]:
+def configuration_sources(source: Source) -> list[Source]:
     """Return the sources of all configurations, the first one first."""
     return [source, *source.others]
 
@@ -92,7 +92,10 @@ def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -
     start = changes.leave(0.0, np.array(state), memory)[: len(found)]
     return ExchangedMotion(
         tuple(state_description(s, k, x) for s, k, x in zip(found, kinds, start.tolist(), strict=True)),
-        tuple(tuple(names.index(s.data.name) for s in one.program.state) for one in every(source)),
+        tuple(
+            tuple(names.index(s.data.name) for s in one.program.state)
+            for one in configuration_sources(source)
+        ),
     )
 
 
@@ -183,7 +186,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     if parameters or initial is not None:
         begin = start_values(compile_equations(equations, tier="quick"), values, initial)
         state, given = list(begin.state), list(begin.given)
-    sources = every(source)
+    sources = configuration_sources(source)
     described: tuple[StateDescription, ...] = tuple(
         replace(s, initial=x) for s, x in zip(description.states, state, strict=True)
     )

@@ -86,8 +86,8 @@ def changes_module(made: Source, array: Array) -> str:
     stem, every = made.stem, [made, *made.others]
     found = change_tables(made)
     lines = [
-        "! Configurations differ in locked joints and in dependent speeds. Sizes are those of the largest,",
-        "! or common to all; tables have the configurations one after the other; subroutines take a number.",
+        "! Configurations differ in locked joints and in dependent speeds. Sizes belong to the largest one",
+        "! or to data of all; tables have the numbers of one after the other; subroutines take its number.",
         f"module {stem}_changes",
         "  use, intrinsic :: iso_fortran_env, only: dp => real64",
         f"  use {stem}_model, only: parameters_t, n_outputs, n_memory",

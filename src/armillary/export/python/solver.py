@@ -354,7 +354,7 @@ def solver_texts(printer: PythonContacts, width: int) -> list[str]:
     data = [*sizes, *(line for table in tables for line in wrap_statement(table, width, "", "    "))]
     record = [
         f"class {printer.record_type}:",
-        '    """What the solver of contacts knows of one problem."""',
+        '    """The record of one contact problem."""',
         "",
         "    def __init__(self) -> None:",
         *printer.fields(),

@@ -463,8 +463,8 @@ def configuration_files(model: RustModel) -> dict[str, str]:
 
 def _change_functions(made: Source, printer: RustPrinter) -> str:
     lines = [
-        "//! Configurations: other joints locked, other dependent speeds. The numbers of each, one after the",
-        "//! other; sections by the number of a configuration.",
+        "//! Configurations differ in locked joints and in dependent speeds. Tables have the numbers of one",
+        "//! after the other; functions call the section of a configuration by its number.",
         "",
         "use crate::model::*;",
         "use crate::Real;",

@@ -220,7 +220,7 @@ def _contact_solver(source: ContactSource) -> list[str]:
     text = printer.text()
     members, zeros = printer.record(text + " ".join(f" run.{f.name}" for f in source.solver.fields))
     record = printer.record_type
-    lines += ["", "/// What the solver knows of one problem.", f"struct {record} {{", *members, "}", ""]
+    lines += ["", "/// The record of one contact problem.", f"struct {record} {{", *members, "}", ""]
     lines += [f"impl {record} {{", f"    const fn new() -> {record} {{", f"        {record} {{", *zeros]
     lines += ["        }", "    }", "}", "", *text.split("\n")]
     return [*lines, *(line for name in source.called for line in printer.block_function(name))]

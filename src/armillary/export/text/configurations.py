@@ -116,8 +116,8 @@ def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
 class SolverTables:
     """Sizes and tables for the solver, by the names of solver/language/language.py.
 
-    Tables of configurations have the numbers of one configuration after the other; their sizes are those of
-    the largest configuration, or of common data.
+    A table of configurations has the numbers of one configuration after the other. A size belongs to the
+    largest configuration, or to data that all configurations share.
     """
 
     sizes: dict[str, int]
@@ -125,9 +125,9 @@ class SolverTables:
     reals: dict[str, list[float]] = field(default_factory=dict)
 
     def counted_from(self, first: int, code: str | None = None) -> dict[str, list[int]]:
-        """Return the tables, or those that a code reads, for a language whose indices begin with ``first``.
+        """Return the tables for a language whose indices begin with ``first``, so that NONE is ``first`` − 1.
 
-        NONE is ``first`` − 1.
+        With ``code``, return only the tables that this text reads.
         """
         read = None if code is None else code.lower()
         return {

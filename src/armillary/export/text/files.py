@@ -43,8 +43,8 @@ def write_folder(
 ) -> Path:
     """Write the folder with these files, by relative name; a new folder is written atomically.
 
-    A folder that has other files of these names, or changed generated files, is refused unless ``force``;
-    then files of these names are replaced.
+    Raise an error if the folder has other files of these names, or generated files that were changed since;
+    with ``force``, replace them.
     """
     flag(force, "force=")
     target = Path(path)

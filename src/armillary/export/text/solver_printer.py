@@ -43,7 +43,7 @@ def called_section(name: str) -> str:
 
 
 class SolverPrinter:
-    """The functions of a solver as lines of one language; this class itself prints none."""
+    """The functions of a solver as lines of a language; a subclass for each language overrides the hooks."""
 
     width = 110
     indent = "    "

@@ -76,7 +76,7 @@ class Source:
 
     equations: DerivedEquations
     description: ExportDescription
-    values: tuple[float, ...]  # of parameters, for the reference numbers: defaults, 1 where there is none
+    values: tuple[float, ...]  # of parameters, for the reference numbers: defaults, or 1 without a default
     others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
     prefix: str = ""  # suffix of the names of its functions
     passing: bool = False  # whether runs pass singular configurations

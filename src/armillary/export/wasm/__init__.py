@@ -41,8 +41,8 @@ def export(
     """Write a folder with the system as a WebAssembly module, a typed class for it, a test and a README.
 
     ``configurations``: whether the module contains the equations of all configurations that runs can meet, so
-    that runs lock and unlock joints and exchange dependent speeds; None: yes, unless there are too many,
-    which only exchanges in loops can cause. ``methods``: names of the methods in it; for stiff systems
+    that runs lock and unlock joints and exchange dependent speeds; None: yes, unless exchanges of dependent
+    speeds in loops lead to too many. ``methods``: names of the methods in it; for stiff systems
     rodas5p, or rodas3 with a fixed step. Both need the partial derivatives of the rates, which the module
     then contains.
     """

@@ -74,8 +74,8 @@ def check_signal(signal: Expr, where: str) -> None:
     for s in symbols(signal):
         if s.data.role not in _INPUTS:
             raise ModelError(
-                f"{where} depends on '{s}', which is known only once the loads are; use a memory that takes "
-                "its value at each step"
+                f"{where} depends on '{s}', which is known only after the loads have been computed; use a "
+                "memory that takes its value at each step"
             )
 
 
@@ -183,15 +183,15 @@ def add_fmu(
     driven = _assign_variables(found, inputs, "input", where)
     shown = [found.variable(key, "output", where) for key in (found.outputs if outputs is None else outputs)]
     if not shown:
-        raise ModelError(f"{where}: '{found.name}' has no numeric outputs, so it can do nothing here")
+        raise ModelError(f"{where}: '{found.name}' has no numeric outputs, so it cannot act on the system")
     values = read_parameters(found, parameters, where)
     if every is None:
         if extrapolate:
             raise ModelError(f"{where}: extrapolate is for co-simulation; give every=… too")
 
         return add_continuous_fmu(system, name, found, values, driven, shown)
-    part = prepare(system, name, found, check_period(every, where), values, shown, extrapolate)
-    return join(
+    part = prepare_fmu(system, name, found, check_period(every, where), values, shown, extrapolate)
+    return connect_fmu(
         system, part, {v: outward(system, value, v, input_place(where, v)) for v, value in driven.items()}
     )
 
@@ -222,7 +222,7 @@ class FmuPart:
         return {channel.variable.name: channel.value for channel in self.channels}
 
 
-def prepare(
+def prepare_fmu(
     system: Description,
     name: str,
     found: Fmu,
@@ -238,7 +238,7 @@ def prepare(
     return FmuPart(name, found, period, values, channels, clock, advanced)
 
 
-def join(
+def connect_fmu(
     system: Description, part: FmuPart, driven: Mapping[FmuVariable, Expr], coupled: bool = False
 ) -> dict[str, Expr]:
     """Load an FMU and drive its inputs, by other FMUs if ``coupled``; return its outputs."""

@@ -68,7 +68,7 @@ class FmuVariable:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Model exchange: the library, the continuous states in order, and how many event functions there are."""
+    """Model exchange: the library, the continuous states in order, and the number of event functions."""
 
     identifier: str
     states: tuple[FmuVariable, ...] = ()

@@ -235,19 +235,19 @@ def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -
         _add_parameters(system, part)
         _add_tables(system, part)
         _add_functions(system, part)
-        _definitions(system, part)
+        _add_definitions(system, part)
     with system.declared_names():
         for section in SECTIONS:
             if section == "bodies":
-                _bodies(system, parts)
+                _add_bodies(system, parts)
                 for part in parts:
-                    _top(system, part, "gravity")
+                    _call_top_verb(system, part, "gravity")
                 continue
             if section == "constraints":  # updates may need loads, which may need memories
                 for part in parts:
-                    _later(system, part, "update")
+                    _read_late_keys(system, part, "update")
                     for verb in ("small", "large"):
-                        _top(system, part, verb)
+                        _call_top_verb(system, part, verb)
             for part in parts:
                 for key, entry in part.data.get(section, {}).items():
                     with part.at(section, key):
@@ -263,9 +263,9 @@ def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -
             if section == "constraints":
                 for part in parts:
                     for verb in ("prescribe", "armature", "lock"):
-                        _top(system, part, verb)
+                        _call_top_verb(system, part, verb)
                 for part in parts:
-                    _later(system, part, "rate")
+                    _read_late_keys(system, part, "rate")
         for part in parts:
             _add_initial_values(system, part)
 
@@ -283,7 +283,7 @@ def _call_verb(system: Description, section: str, name: str, entry: Mapping[str,
     verb.function(system, **arguments)
 
 
-def _later(system: Description, part: ModelPart, verb: str) -> None:
+def _read_late_keys(system: Description, part: ModelPart, verb: str) -> None:
     """Read the keys of entries that may name other entries, once those exist."""
     form = VERBS[verb].form
     assert isinstance(form, LaterForm)
@@ -294,7 +294,7 @@ def _later(system: Description, part: ModelPart, verb: str) -> None:
                 VERBS[verb].function(system, name, **given)
 
 
-def _top(system: Description, part: ModelPart, verb: str) -> None:
+def _call_top_verb(system: Description, part: ModelPart, verb: str) -> None:
     """Call a verb for each item of its table or list at the top of the file."""
     form, call = VERBS[verb].form, VERBS[verb].function
     given = part.data.get(form.section)
@@ -379,14 +379,14 @@ class TextFunction:
             self.busy = False
 
 
-def _definitions(system: Description, part: ModelPart) -> None:
+def _add_definitions(system: Description, part: ModelPart) -> None:
     for name, given in part.data.get("expressions", {}).items():
         table = given if isinstance(given, Mapping) else {"value": given}
         with part.at("expressions", name):
             define(system, name, **table)
 
 
-def _bodies(system: Description, parts: list[ModelPart]) -> None:
+def _add_bodies(system: Description, parts: list[ModelPart]) -> None:
     """Add bodies in the order of the files, but after their parents."""
     waiting = [(part, name, entry) for part in parts for name, entry in part.data.get("bodies", {}).items()]
     to_come = {name for _, name, _ in waiting} - {"ground"}
@@ -438,7 +438,7 @@ def _add_body(system: Description, part: ModelPart, name: str, entry: DataMappin
     if known and entry.keys() - {"points", "nodes", "flexible"}:
         other = next(iter(entry.keys() - {"points", "nodes", "flexible"}))
         raise ModelError(
-            f"body '{name}' is there already; more points and nodes can be given it, but no '{other}'"
+            f"body '{name}' exists already; this entry may add points and nodes to it, but no '{other}'"
         )
     if not known:
         _call_verb(system, "bodies", name, entry)

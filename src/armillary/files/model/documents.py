@@ -167,7 +167,7 @@ def entry_kind(verb: Verb) -> KeyedTable:
 
 
 def verb_of(section: str, entry: Mapping[str, object]) -> Verb | None:
-    """Return the verb that an entry of a section means; `None` if it has none of their keys."""
+    """Return the verb that an entry of a section calls; `None` if no verb of the section has its keys."""
     verbs = verbs_of(section)
     keys = [entry_form(verb).key for verb in verbs]
     found = [verb for verb, key in zip(verbs, keys, strict=True) if key and key in entry]

@@ -204,7 +204,7 @@ class Writing:
                 entry[key] = self.values.value([given[name] for name in argument])
             elif (value := given.get(argument)) is not None:
                 default = parameters[argument].default
-                drop = _plainly(value, default) and (not form.writes_defaults or value == "")
+                drop = _is_default(value, default) and (not form.writes_defaults or value == "")
                 if not drop:
                     entry[key] = self._of_kind(kind, value)
         return entry
@@ -362,7 +362,7 @@ def _in_order(section: str, entry: DataTable) -> DataTable:
     return {key: entry[key] for key in dict.fromkeys([*keys, *entry]) if key in entry}
 
 
-def _plainly(value: object, default: object) -> bool:
+def _is_default(value: object, default: object) -> bool:
     """Return whether a value is the default itself; an expression that equals a number is not."""
     plain = (int, float, str, bool, tuple, type(None))
     if not isinstance(value, plain) or isinstance(value, Expr):

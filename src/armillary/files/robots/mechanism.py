@@ -293,7 +293,7 @@ class Builder:
         at = place + rotation @ (anchor - before)
         kind: JointType
         if joint.kind in SINGLE:
-            axis = _letter(float_triple(tidy(rotation @ joint.axis)))
+            axis = _axis_letter(float_triple(tidy(rotation @ joint.axis)))
             kind = Revolute(axis) if joint.kind == HINGE else Prismatic(axis)
         else:
             # Our joints turn before a body's own orientation, the file's after it: a frame in between.
@@ -303,7 +303,7 @@ class Builder:
             kind = {
                 BALL: Spherical(),
                 FREE: Free(),
-                PLANE: Planar(_letter(float_triple(joint.axis))),
+                PLANE: Planar(_axis_letter(float_triple(joint.axis))),
             }[joint.kind]
         body = self._body(name, parent, kind, at, rotation, link, anchor)
         self.moved[joint.name], self.freedoms[joint.name] = body, joint
@@ -331,7 +331,7 @@ class Builder:
                 "com": float_triple(link.inertial.com - anchor),
                 "check_inertia": False,
             }
-            if problem := impossible(inertia):
+            if problem := inertia_fault(inertia):
                 self.record.note(f"no body can have the inertia of '{link.name}' ({problem}); it is kept")
         return make_body(self.system, name, parent, joint, at=float_triple(at), orient=orient, **given)
 
@@ -365,7 +365,7 @@ def add_gravity(builder: Builder, vector: np.ndarray) -> None:
         gravity(builder.system, g, builder.system.ground.frame.vector([float(x) for x in vector / strength]))
 
 
-def impossible(inertia: np.ndarray) -> str:
+def inertia_fault(inertia: np.ndarray) -> str:
     """Return the fault of an inertia; "" if a body can have it."""
     low, middle, high = np.linalg.eigvalsh(inertia)
     if low < -1e-9 * abs(high):
@@ -380,7 +380,7 @@ def float_triple(values: Given) -> tuple[float, float, float]:
     return x, y, z
 
 
-def _letter(axis: tuple[float, ...]) -> Given:
+def _axis_letter(axis: tuple[float, ...]) -> Given:
     """Return a coordinate axis by its letter."""
     for letter, row in zip("xyz", np.eye(3).tolist(), strict=True):
         if list(axis) == row:
@@ -399,9 +399,9 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
     for name, joint in builder.freedoms.items():
         with joint.element.locate_errors():
             if joint.damping or joint.stiffness:
-                _passive(builder, name, joint)
+                _add_spring_and_damper(builder, name, joint)
             if joint.armature:
-                _armature(builder, name, joint)
+                _add_armature(builder, name, joint)
             if joint.limits is None:
                 continue
             low, high = joint.limits
@@ -410,7 +410,7 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
             elif stops is None or low >= high:
                 limited.append(f"{name} [{low + joint.offset:.4g}, {high + joint.offset:.4g}]")
             else:
-                _stop(builder, name, low, high, stops)
+                _add_stop(builder, name, low, high, stops)
     if limited:
         hint = " (stops= makes them)" if stops is None else ""
         builder.record.note(f"limits of joints are left out{hint}: {listed(limited, 10)}")
@@ -447,7 +447,7 @@ def load_joint(
             force(builder.system, label, value, direction, at=body.origin, reaction=body.parent)
 
 
-def _passive(builder: Builder, name: str, joint: RobotFreedom) -> None:
+def _add_spring_and_damper(builder: Builder, name: str, joint: RobotFreedom) -> None:
     """Add a load −k (q − rest) − d u on each speed."""
     body = builder.moved[name]
     values: list[Given] = [0] * len(body.speeds)
@@ -484,7 +484,7 @@ def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
     return [x * signed for x in rest]
 
 
-def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
+def _add_armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
     """Add the same inertia to each speed of the joint: kg for sliding speeds, kg m² for turning speeds."""
     about = f"armature of joint {name}"
     made: dict[str, Expr] = {}
@@ -502,6 +502,6 @@ def _known_stops(stops: Mapping[str, float]) -> DataTable:
     return checked_names(stops, _STOPS, "stops: there is no", ModelError, listed=True)
 
 
-def _stop(builder: Builder, name: str, low: float, high: float, stops: DataMapping) -> None:
+def _add_stop(builder: Builder, name: str, low: float, high: float, stops: DataMapping) -> None:
     q = builder.moved[name].coordinates[0]
     stop(builder.system, builder.name(f"stop_{name}"), q, lower=low, upper=high, **stops)

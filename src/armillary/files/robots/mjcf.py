@@ -238,13 +238,13 @@ def _add_actuator(
         length = gear * (body.q1 + number(joint.offset, unit))
         values = [gear * _force(builder, name, drive, effort, unit, length, gear * body.u1)]
     if where == "site":
-        _at_site(builder, name, sites[target], values)
+        _load_site(builder, name, sites[target], values)
     else:
         turned = where == "jointinparent" and joint is not None and joint.kind in (BALL, FREE)
         load_joint(builder, f"drive_{name}", target, values, in_parent=turned)
 
 
-def _at_site(builder: Builder, name: str, site: Site, values: list[Given]) -> None:
+def _load_site(builder: Builder, name: str, site: Site, values: list[Given]) -> None:
     """Add a force and a moment in the axes of a site."""
     body = builder.links[site.link]
     point = builder.point(site.link, f"{name}_site", site.place)
@@ -352,7 +352,7 @@ def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> N
     if element.has("site1"):
         ends = [_site_point(builder, element, key, tree) for key in ("site1", "site2")]
     else:
-        first, second = _two(element, tree)
+        first, second = _body_pair(element, tree)
         anchor = np.array(element.numbers("anchor", 3))
         where, R = tree.poses[first]
         other, Q = tree.poses[second]
@@ -372,7 +372,7 @@ def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None
         place, R = sites[0].place, sites[0].rotation
         there, Q = sites[1].place, sites[1].rotation
     else:
-        first, second = _two(element, tree)
+        first, second = _body_pair(element, tree)
         there, Q = np.zeros(3), np.eye(3)
         pose = element.numbers("relpose", 7, [0, 1, 0, 0, 0, 0, 0])
         if any(pose[3:]):
@@ -409,7 +409,7 @@ def _joint(builder: Builder, element: Element, name: str, tree: MjcfTree) -> Non
     constrain(builder.system, value, name=name, eliminate=own.u1)
 
 
-def _two(element: Element, tree: MjcfTree) -> tuple[str, str]:
+def _body_pair(element: Element, tree: MjcfTree) -> tuple[str, str]:
     first, second = element.text("body1"), element.text("body2", WORLD)
     for body in (first, second):
         if body not in tree.poses:

@@ -25,7 +25,7 @@ from armillary.files.robots.mechanism import (
     read_direction,
     symmetric_matrix,
 )
-from armillary.files.robots.mjcf_geoms import Meshes, MjcfLooks, geom_inertial, geom_visual, together
+from armillary.files.robots.mjcf_geoms import Meshes, MjcfLooks, combine_inertias, geom_inertial, geom_visual
 from armillary.files.robots.mjcf_settings import Defaults, Settings
 from armillary.files.robots.rotations import principal_axes
 from armillary.files.xml import Element, Imported
@@ -174,7 +174,7 @@ def _contents(
     link.visuals = [v for geom in geoms if (v := _visual(geom, settings, looks, link, record)) is not None]
     if stated_inertia is None or settings.from_geoms == "true":
         if settings.from_geoms != "false":
-            link.inertial = together(part for part in found if part is not None)
+            link.inertial = combine_inertias(part for part in found if part is not None)
     else:
         link.inertial = stated_inertia
     return inner

@@ -280,7 +280,7 @@ def _to_link_axes(
     return Inertial(part.mass, com, (inertia + inertia.T) / 2, whole @ axes)
 
 
-def together(parts: Iterable[Inertial]) -> Inertial:
+def combine_inertias(parts: Iterable[Inertial]) -> Inertial:
     """Return the inertia of several parts as one, about their common mass centre by Steiner's theorem."""
     found = [part for part in parts if part.mass > 0]
     mass = sum(part.mass for part in found)

@@ -1,8 +1,9 @@
 """Machine code of arranged sections for 64-bit ARM.
 
 Instruction words follow the Arm Architecture Reference Manual (DDI 0487), section C7.2. A function takes only
-addresses of arrays, in x0 to x7, and calls nothing. Values are in the vector registers, whose first lane is a
-double; two of these are spare registers if some operations need them. d8 to d15 are saved for the caller.
+addresses of arrays, in x0 to x7, and calls nothing. A vector register holds a pair of doubles, or one double
+in its first lane. If some operations need spare registers, two of the vector registers are kept for them. The
+function saves d8 to d15 for its caller.
 """
 
 from __future__ import annotations
@@ -171,24 +172,24 @@ class Arm64(MachineCode):
     ) -> None:
         """Write the words of the steps, by ``arm64_words.py``."""
         forms: dict[Form, int] = {}
-        shapes = _whole([forms.setdefault(o.shape, len(forms)) for o in order])[: len(order)]
+        shapes = _integer_array([forms.setdefault(o.shape, len(forms)) for o in order])[: len(order)]
         signed = [o.signed for o in order]
-        counts = _whole(list(map(len, signed)))[: len(order)]
+        counts = _integer_array(list(map(len, signed)))[: len(order)]
         first = starts(counts)
         flat = list(chain.from_iterable(signed))
-        signs = _whole([minus for _, minus in flat])[: len(flat)]
+        signs = _integer_array([minus for _, minus in flat])[: len(flat)]
         # Operations of the same form and signs have the same instructions.
         owners = np.repeat(np.arange(len(order)), counts)
         alike = 8 * shapes
         np.add.at(alike, owners, signs << np.arange(len(signs)) - first[owners])
-        put_base, put_index = _whole([], len(order)), _whole([], len(order))
+        put_base, put_index = _integer_array([], len(order)), _integer_array([], len(order))
         for i in np.flatnonzero(shapes == forms.get(PUT, -1)).tolist():
             place = order[i].place
             put_base[i], put_index[i] = self.base(place), place[1]
-            alike[i] = _put(order[i])[0].word  # less than 0
+            alike[i] = _put(order[i])[0].word  # negative, unlike the numbers of all other operations
         _, examples, kind = np.unique(alike, return_index=True, return_inverse=True)
         rows = [_WRITERS[order[i].shape.name](order[i]) for i in examples.tolist()]
-        end = starts(_whole([len(each) for each in rows]))
+        end = starts(_integer_array([len(each) for each in rows]))
         places, count = list(self.loads.values()), len(number)
         of = {name: j for j, (name, _) in enumerate(results)}
         self.written = words_of_steps(
@@ -196,18 +197,18 @@ class Arm64(MachineCode):
                 "steps": steps.kinds, "places": steps.places, "made": steps.made,
                 "last_user": steps.last_user, "single": steps.single,
                 "first_row": end[kind], "end_row": end[kind + 1],
-                "rows": _whole([field for each in rows for row in each for field in row]),
-                "first_given": first, "given": _whole([number[name] for name, _ in flat]),
-                "base": _whole([self.base(place) for place in places], count),
-                "index": _whole([index for _, index, _ in places], count),
-                "known": _whole([True] * len(places), count),
-                "result_base": _whole([self.base(place) for _, place in results]),
-                "result_index": _whole([place[1] for _, place in results]),
-                "result_wide": _whole([place[2] != "double" for _, place in results]),
-                "result_value": _whole(
+                "rows": _integer_array([field for each in rows for row in each for field in row]),
+                "first_given": first, "given": _integer_array([number[name] for name, _ in flat]),
+                "base": _integer_array([self.base(place) for place in places], count),
+                "index": _integer_array([index for _, index, _ in places], count),
+                "known": _integer_array([True] * len(places), count),
+                "result_base": _integer_array([self.base(place) for _, place in results]),
+                "result_index": _integer_array([place[1] for _, place in results]),
+                "result_wide": _integer_array([place[2] != "double" for _, place in results]),
+                "result_value": _integer_array(
                     [number[name] if place[2] == self.kinds[name] else -1 for name, place in results]
                 ),
-                "result_of": _whole([of.get(name, -1) for name in number]),
+                "result_of": _integer_array([of.get(name, -1) for name in number]),
                 "put_base": put_base, "put_index": put_index,
             },
             self.room, count, LIMIT_REGISTER + 1,
@@ -274,7 +275,7 @@ def _multiply(operation: Operation) -> list[InstructionRow]:
 
 
 def _fuse_alone(operation: Operation) -> list[InstructionRow]:
-    """Return ±a·b − 0, or ±a·1 ± b."""
+    """Return the fused operation that computes a product alone, ±a·b − 0, or a sum alone, ±a·1 ± b."""
     (_, minus), (_, other) = operation.signed
     if operation.shape is _PRODUCT_ALONE:
         word, bit, number = _FUSED[minus ^ other, False] | _MINUS_ZERO << 10, 16, _MINUS_ZERO
@@ -326,7 +327,7 @@ def _put(operation: Operation) -> list[InstructionRow]:
     return [InstructionRow(PUT_DOUBLE if operation.place[2] == "double" else PUT_PAIR)]
 
 
-def _whole(values: Sequence[int], size: int = 0) -> np.ndarray:
+def _integer_array(values: Sequence[int], size: int = 0) -> np.ndarray:
     """Return whole numbers as an array, padded with zeros to a size."""
     found = np.zeros(max(size, len(values), 1), dtype=np.int64)
     found[: len(values)] = values

@@ -163,13 +163,13 @@ class _Section:
         for i, (_, form, _) in enumerate(self.lines):
             if self.spare[i] or form not in self.forms:
                 continue
-            best = min(self._of(i), key=lambda grouping: grouping.operations, default=None)
+            best = min(self._line_groupings(i), key=lambda grouping: grouping.operations, default=None)
             if best is not None and best.operations <= 0 and touched.isdisjoint((best.without, best.late[0])):
                 touched |= {best.name, best.without}
                 found.append(best)
         return found
 
-    def _of(self, i: int) -> list[_Grouping]:
+    def _line_groupings(self, i: int) -> list[_Grouping]:
         name, form, _ = self.lines[i]
         found = []
         for k in (0, 1):
@@ -403,7 +403,7 @@ class ArrangedWriter(Writer):
 
     def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
         """Return the states, which are sorted, in pairs."""
-        return _by_two(states, [self.places[a][1] for a in states])
+        return _pair_angles(states, [self.places[a][1] for a in states])
 
     def _in_state(self, angle: Expr) -> bool:
         place = self.places.get(angle)
@@ -541,7 +541,7 @@ def number_values(numbers: NumberPlaces) -> list[float]:
     return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 
-def _by_two(angles: list[Expr], places: list[int]) -> list[list[Expr]]:
+def _pair_angles(angles: list[Expr], places: list[int]) -> list[list[Expr]]:
     """Return angles in pairs: first neighbours in the state, then the others; the last may be alone."""
     pairs: list[list[Expr]] = []
     alone: list[Expr] = []

@@ -121,7 +121,7 @@ class AddressRegisters(NamedTuple):
         for i, register in enumerate(self.within.get("slots", ())):
             head += x86.address_from(register, x86.STACK, _middle(i))
         tail += b"".join([x86.pop(r) for r in reversed(self.saved)])
-        middle, branches, looks = self._with_looks(body, masks, places)
+        middle, branches, looks = self._insert_angle_checks(body, masks, places)
         numbers = self._numbers
         common = len(self._first(0))
         start = common + 7 * len(numbers) + len(head)
@@ -148,7 +148,7 @@ class AddressRegisters(NamedTuple):
             code += bytes(beside - len(code)) + _MASKS
         return Encoded(bytes(code), [*self.taken], second if places else 0, address if places else -1)
 
-    def _with_looks(
+    def _insert_angle_checks(
         self, body: Sequence[bytes], masks: Mapping[int, int], places: Sequence[int]
     ) -> tuple[bytearray, list[int], list[tuple[int, int]]]:
         """Return code with checks of angles; offsets of branches, and of ends of instructions with masks."""
@@ -158,15 +158,15 @@ class AddressRegisters(NamedTuple):
         looks = iter(places)
         for i, part in enumerate(body):
             if not i % SPACING and len(branches) < len(places):
-                self._look(code, branches, next(looks))
+                self._check_angle(code, branches, next(looks))
             code += part
             if i in masks:
                 ends.append((len(code), masks[i]))
         for place in looks:
-            self._look(code, branches, place)
+            self._check_angle(code, branches, place)
         return code, branches, ends
 
-    def _look(self, code: bytearray, branches: list[int], place: int) -> None:
+    def _check_angle(self, code: bytearray, branches: list[int], place: int) -> None:
         code += x86.load_integer(ACCUMULATOR, self.registers["angles"], 8 * place)
         code += x86.double_integer(ACCUMULATOR)
         code += x86.compare_integers(ACCUMULATOR, self.registers[_LIMIT])
@@ -314,13 +314,13 @@ class X86(MachineCode):
             for a in operation.operands
         ]
 
-    def dies(self, name: str) -> bool:
+    def is_last_use(self, name: str) -> bool:
         """Return whether a value is in a register and this operation is its last user."""
         return name in self.held and self.last_user[name] == self.now
 
-    def into(self, name: str) -> int:
+    def overwritable_register(self, name: str) -> int:
         """Return a register with a value that may be overwritten: its own after its last use."""
-        if self.dies(name):
+        if self.is_last_use(name):
             self.made = self.held[name]
             return self.made
         copy = self.new()
@@ -355,16 +355,16 @@ class X86(MachineCode):
         if a not in held:
             a, b = b, a
         # a is in a register; b or c may be in memory.
-        if b not in held and (self.dies(a) and not self.dies(c)):
-            made, order, second, third = self.into(a), 132, c, b
-        elif c in held and self.dies(c):
-            made, order, second, third = self.into(c), 231, a, b
-        elif self.dies(a) and b in held:
-            made, order, second, third = self.into(a), 213, b, c
-        elif b not in held or self.dies(b):
-            made, order, second, third = self.into(b), 213, a, c
+        if b not in held and (self.is_last_use(a) and not self.is_last_use(c)):
+            made, order, second, third = self.overwritable_register(a), 132, c, b
+        elif c in held and self.is_last_use(c):
+            made, order, second, third = self.overwritable_register(c), 231, a, b
+        elif self.is_last_use(a) and b in held:
+            made, order, second, third = self.overwritable_register(a), 213, b, c
+        elif b not in held or self.is_last_use(b):
+            made, order, second, third = self.overwritable_register(b), 213, a, c
         else:
-            made, order, second, third = self.into(c), 231, a, b
+            made, order, second, third = self.overwritable_register(c), 231, a, b
         self.write(x86.fused_multiply_add(order, wide, product, opposite), made, held[second], third)
         return made
 
@@ -394,7 +394,7 @@ class X86(MachineCode):
     def select(self, operation: Operation) -> int:
         (mask, _), (a, _), (b, _) = operation.signed
         if self.registers > 16:
-            made = self.into(mask)
+            made = self.overwritable_register(mask)
             self.write(x86.CHOOSE, made, self.held[a], b, 0xCA)
         else:
             made = self.new()

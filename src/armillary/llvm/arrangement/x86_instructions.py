@@ -44,14 +44,14 @@ def _of_four(what: Instruction) -> Instruction:
     return replace(what, bytes=32, long=True)
 
 
-def _all(opcode: int) -> tuple[Instruction, Instruction, Instruction]:
+def _all_widths(opcode: int) -> tuple[Instruction, Instruction, Instruction]:
     """Return the instruction on doubles, on pairs, and on four doubles."""
     pairs = Instruction(1, 1, opcode)
     return Instruction(3, 1, opcode, 8), pairs, pairs.of_four
 
 
-ADD, MULTIPLY, SUBTRACT, DIVIDE, ROOT = (_all(opcode) for opcode in (0x58, 0x59, 0x5C, 0x5E, 0x51))
-LOAD, STORE = _all(0x10), _all(0x11)
+ADD, MULTIPLY, SUBTRACT, DIVIDE, ROOT = (_all_widths(opcode) for opcode in (0x58, 0x59, 0x5C, 0x5E, 0x51))
+LOAD, STORE = _all_widths(0x10), _all_widths(0x11)
 COPY, AND, XOR = (Instruction(1, 1, opcode) for opcode in (0x28, 0xDB, 0xEF))
 SHIFT = Instruction(1, 1, 0x73)  # by a number; the register field selects left or right
 LEFT, RIGHT = 6, 2

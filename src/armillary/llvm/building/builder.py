@@ -5,8 +5,8 @@
 
 emits that loop. Sums and differences with products inside `each` are fused (multiply-add) if the machine can:
 a·b + c·d is fma(a, b, c·d). Outside `each` every operation rounds once, so that times such as t₀ + i·h are
-the numbers that NumPy computes. This module decides what is fused, not LLVM, so loops over one run and over
-lanes give the same digits.
+the numbers that NumPy computes. This module, not LLVM, decides which operations are fused, so loops over one
+run and over lanes give the same digits.
 
 With ``lanes`` above one a real is a vector with one number of each run, so the same code computes all runs.
 Single reals are copied to all lanes; comparisons give one truth value per lane.

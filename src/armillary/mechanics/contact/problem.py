@@ -26,7 +26,8 @@ of contacts.
 
 The direction e of a slip that begins is found along with the statuses, by Newton's method: rows are turned so
 that one is along e, with λ = −L, and in the other the friction L turns with the slip, z + (|z_T|/L) λ = 0.
-Other contacts may hold a redundant contact at its limit: z_T = 0 then agrees with every direction e.
+Other contacts may hold a redundant contact at its limit: z_T = 0 then agrees with every direction e. It
+sticks, if forces within the limit agree with that, too.
 
 Relaxation converges for every problem without friction, and with friction unless normal forces grow with
 their own friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
@@ -116,6 +117,7 @@ class Contacts:
     best: ContactRows  # forces that were improved so far
     steady: ContactRows  # forces that sweeps change no further
     wanted: ContactReals  # the status that would agree with the solution
+    idle: ContactReals  # 1 for slides that begin, but do not move
     cosine: ContactReals  # cosine of the angle by which the slip rows of a contact have been turned
     sine: ContactReals
 

@@ -294,6 +294,55 @@ def agrees(run: Contacts) -> truth:
     return True
 
 
+def find_idle_slides(run: Contacts) -> truth:
+    """Mark slides that begin, but do not move; return whether there are any."""
+    some: truth = False
+    for c in range(N_CONTACTS):
+        run.idle[c] = 0.0
+        if SLIP_ROW[c] == NONE or run.status[c] < 1.5 or run.rests[c] < 0.75:
+            continue
+        idle: truth = slip_pull(run, c) > 0.0
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            idle = idle and abs(run.motion[k]) <= HOLDS * run.size[k]
+        if idle:
+            run.idle[c] = 1.0
+            some = True
+    return some
+
+
+def hold_idle_slides(run: Contacts) -> None:
+    """Let slides that begin, but do not move, stick as far as forces agree with it.
+
+    A contact may begin to slide while its load is small, and then be held by redundant normals as others
+    begin to slide, too. In the run its slide would end at once, and begin again, without end.
+    """
+    begins: truth = False
+    begins = find_idle_slides(run)
+    if not begins:
+        return
+    for c in range(N_CONTACTS):
+        if run.idle[c] > 0.5:
+            run.status[c] = STICKS
+    agreeing: truth = False
+    while begins:  # each time fewer of them stick
+        begins = False
+        solve_directions(run)
+        agreeing = rows_hold(run)
+        for c in range(N_CONTACTS):
+            found: real = 0.0
+            found = contradiction(run, c)
+            if found > ADMISSIBLE and run.idle[c] > 0.5 and run.status[c] < 1.5:
+                run.status[c] = SLIDES
+                begins = True
+            elif found > ADMISSIBLE:
+                agreeing = False
+    if not agreeing:
+        for c in range(N_CONTACTS):
+            if run.idle[c] > 0.5:
+                run.status[c] = SLIDES
+        solve_directions(run)
+
+
 def try_statuses(run: Contacts) -> truth:
     """Solve with the present statuses, and repeatedly change the status that contradicts the solution most;
     return whether a solution agrees with all statuses.
@@ -319,7 +368,11 @@ def try_statuses(run: Contacts) -> truth:
         if worst == NONE:
             worst = waiting
         if worst == NONE:
-            return rows_hold(run)
+            holding: truth = False
+            holding = rows_hold(run)
+            if holding:
+                hold_idle_slides(run)
+            return holding
         change_status(run, worst)
         last = worst
     return False

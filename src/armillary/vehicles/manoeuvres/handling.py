@@ -84,9 +84,9 @@ def steady_circle(
 def _measure(car: Car, point: arm.OperatingPoint, speed: float, angle: float) -> list[float]:
     """Return the row of a circle: speed, angle of the front wheels, yaw velocity, acceleration, sideslip.
 
-    All but the angle are outputs of the operating point. A run would give them, too, but add half of the
-    first circle's time: it needs the compiled loop of runs and, for suspensions in closed loops, often
-    another configuration.
+    All but the angle are outputs of the operating point. A run would give the same numbers, but the first
+    circle would take half as long again: a run needs its compiled loop and, for suspensions in closed loops,
+    often another configuration.
     """
     found = point.outputs
     return [
@@ -303,7 +303,7 @@ def gg_diagram(
     ramp     s in which the steering rises; short, so that the speed hardly changes, and long against the lag
              of the car's yaw, a tenth of a second
 
-    Counted samples begin 0.3 s after the pedal moved and end when the sideslip angle exceeds 60 deg; those
+    Counted samples begin 0.3 s after the pedal moved and end when the sideslip angle exceeds 60 deg; samples
     below 3 m/s are left out.
     """
     if "brake" not in car.system.memories:

@@ -200,7 +200,7 @@ def _bend(s: np.ndarray) -> np.ndarray:
 
 def _check_width(width: float) -> None:
     if not 0.5 < width < 4:
-        raise arm.ModelError(f"width={width:g} m is not that of a car; give metres")
+        raise arm.ModelError(f"width={width:g} m is not the width of a car; give metres")
 
 
 def _corners(run: arm.Run, front: float, rear: float, width: float) -> np.ndarray:

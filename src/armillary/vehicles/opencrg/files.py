@@ -349,8 +349,8 @@ def write_crg(
     u        positions of the cross sections, equally spaced, m
     v        positions of the long sections, rising, m
     z        heights, one row per u; nan is written as missing
-    heading  of the reference line at u, rad: the first value is that of the start, each other value that of
-             the piece that ends at its u; without headings the line is straight along x
+    heading  of the reference line at u, rad: the first value belongs to the start, each other value to the
+             piece that ends at its u; without headings the line is straight along x
     kind     the format: "LRFI" and "LDFI" are text, "KRBI" and "KDBI" binary
     """
     along, across, heights = np.asarray(u, float), np.asarray(v, float), np.asarray(z, float)

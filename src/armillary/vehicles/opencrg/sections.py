@@ -116,7 +116,7 @@ def read_sections(path: Path, depth: int) -> tuple[Sections, np.ndarray]:
         elif section == "ROAD_CRG_FILE":
             included = (text, number)
     if included is not None:
-        return _read_included(path, included, sections, depth)
+        return _read_named_file(path, included, sections, depth)
     if not channels:
         raise arm.ModelError(
             f"{where}: no channels are defined; $KD_DEFINITION needs lines that begin with D:"
@@ -129,7 +129,7 @@ def read_sections(path: Path, depth: int) -> tuple[Sections, np.ndarray]:
     return sections, rows
 
 
-def _read_included(
+def _read_named_file(
     path: Path, included: tuple[str, int], own: Sections, depth: int
 ) -> tuple[Sections, np.ndarray]:
     """Return header and data of another file; options and modifiers of the first file go before its own."""

@@ -192,7 +192,7 @@ class CrgRoad(Road):
         return ("none", "zero", "keep", "repeat", "reflect")[mode]
 
     def _fade(self, u: Scalar, height: Scalar) -> Scalar:
-        """Return the height, blended to that of the reference line in the smooth zones at both ends."""
+        """Return the height, blended with the reference line's height in the smooth zones at both ends."""
         file = self.file
         for label, end, sign in (("UBEG", 0, 1), ("UEND", -1, -1)):
             zone = file.options.get(f"BORDER_SMOOTH_{label}", 0.0)

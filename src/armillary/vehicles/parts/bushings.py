@@ -92,8 +92,8 @@ def declare_law(system: arm.System, name: str, law: Law, units: str) -> Law:
 #     wind-up    k L²/4                       about y: the halves bend in opposite directions
 #     lateral    E t b³/(2 (L/2)³)            the main leaf bends on edge
 #
-# The axle is clamped in the middle of the pack. Along x the pack is rigid, so the rate is that of the eye's
-# bushing. Friction between the leaves is left out.
+# The axle is clamped in the middle of the pack. Along x the pack is rigid, so only the eye's bushing yields.
+# Friction between the leaves is left out.
 
 
 @dataclass(frozen=True)

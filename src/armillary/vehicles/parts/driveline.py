@@ -86,7 +86,7 @@ class Differential:
     def shift(self, torque: Scalar, difference: Scalar) -> Scalar:
         """Return the torque moved from the left wheel to the right one.
 
-        ``difference`` is the spin of the left wheel less that of the right one, rad/s.
+        ``difference`` is the spin of the left wheel less the spin of the right wheel, rad/s.
         """
         if self.kind == "open":
             return 0.0

@@ -2,7 +2,7 @@
 
 All take hard points of the left side in the frame of their chassis; `HardPoints` mirrors them. Each returns a
 `Corner` with the seats of its spring. The inner end of the tie rod is on ``rack``, or on the chassis if there
-is none; the rack's origin and axes at rest are those of the chassis, so its hard points are the same.
+is none; at rest the rack has the origin and axes of the chassis, so its hard points have the same numbers.
 ``compliance`` makes links and pivots elastic.
 """
 

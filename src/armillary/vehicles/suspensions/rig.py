@@ -99,7 +99,7 @@ class SuspensionRig:
         if corner is None or what not in MEASURED:
             names = ", ".join(f"left {name}" for name in MEASURED)
             raise arm.ModelError(
-                f"there is no output {output!r} of a rig; there are {names}, and those of right"
+                f"there is no output {output!r} of a rig; there are {names}, and the same of right"
             )
         known = [name for name in self.system.parameters if name.startswith("axle_")]
         wanted = known if points is None else list(points)

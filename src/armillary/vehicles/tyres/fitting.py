@@ -120,7 +120,7 @@ def _number(text: str, number: int, where: str) -> float:
 INPUTS = ("fz", "kappa", "alpha", "gamma", "pressure")
 CHANNELS = ("fx", "fy", "mz")
 
-# Default coefficients by channel: those that sweeps of one slip at several loads determine.
+# Default coefficients by channel: sweeps of one slip at several loads determine them.
 DEFAULTS = {
     "fx": ("PCX1", "PDX1", "PDX2", "PEX1", "PEX2", "PKX1", "PKX2", "PKX3", "PHX1", "PVX1"),
     "fy": ("PCY1", "PDY1", "PDY2", "PEY1", "PEY2", "PKY1", "PKY2", "PHY1", "PVY1"),

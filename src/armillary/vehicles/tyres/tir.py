@@ -212,13 +212,13 @@ def read_tir(path: str | os.PathLike[str], *, version: str | None = None) -> Tyr
     return TyreFile(where, found, numbers, texts, grids, lines, sections, comments)
 
 
-def require_needed(file: TyreFile, values: Mapping[str, float]) -> None:
+def require_coefficients(file: TyreFile, values: Mapping[str, float]) -> None:
     """Raise an error that names missing coefficients without which forces cannot be computed."""
     lacking = [name for name in NEEDED if name not in values]
     if lacking:
         raise arm.ModelError(
-            f"{file.path}: {', '.join(lacking)} missing; the formula cannot do without. Add to the file, or "
-            f"give changes={{'{lacking[0]}': …}}; a file that was cut off lacks its last sections"
+            f"{file.path}: the formula needs {', '.join(lacking)}, which are missing; add them to the file, "
+            f"or give changes={{'{lacking[0]}': …}}; a file that was cut off lacks its last sections"
         )
 
 
@@ -384,7 +384,7 @@ def read_tyre(
     else:
         found = read_tir(file, version=version)
     values = {**found.values, **(changes or {})}
-    require_needed(found, values)
+    require_coefficients(found, values)
     wrong = find_impossible(values)
     if wrong:
         raise arm.ModelError(f"{found.where(wrong[0])}: {wrong[0]}: {wrong[1]}; give another value")

@@ -198,7 +198,7 @@ class Tyre:
         raise arm.ModelError(f"{type(self).__name__} has no friction to scale; use a tyre that has")
 
     def _numbers(self) -> dict[str, Scalar]:
-        """Return the numbers of the tyre by name, those of its spring last."""
+        """Return the numbers of the tyre by name; the numbers of its spring are last."""
         known = sorted(fields(self), key=lambda f: bool(f.kw_only))  # type: ignore[arg-type]  # a dataclass
         values = {f.name: getattr(self, f.name) for f in known}
         return {
