@@ -140,3 +140,18 @@ def test_hoisting_what_is_named_already_changes_nothing() -> None:
 
     graph = Graph(rates)
     assert hoist(graph, Constants()) is graph
+
+
+def test_a_ball_on_an_arm_costs_no_more_than_with_columns_in_the_axes_of_its_joint() -> None:
+    """Axes of turns are constant in the parent, those of a ball joint in its body: columns of M formed in the
+    other axes take 17 additions and 31 multiplications more.
+    """
+    s, parent = arm.System("arm"), None
+    for k, joint in enumerate((arm.Revolute("z"), arm.Spherical())):
+        parent = s.body(
+            f"B{k}", parent, joint, at=("l0", "0", "l1") if k else (0, 0, 0), com=(f"c{k}", f"d{k}", 0),
+            mass=f"m{k}", inertia=(f"x{k}", f"y{k}", f"z{k}"),
+        )  # fmt: skip
+    s.gravity("g", -s.ground.z)
+    found = s.derive("kane").operations
+    assert found.additions <= 77 and found.multiplications <= 117
