@@ -173,3 +173,14 @@ def test_repeated_searches_take_nothing_from_the_one_before():
     assert heavier.cost == pytest.approx(
         cart_pole().ilqr(0.5, initial={"pole.q1": 1.0}, **{**how, "Q": {"cart.q1": 5.0}}).cost, rel=1e-9
     )
+
+
+def test_a_locked_joint_is_named_as_a_reason_for_dependent_states():
+    s = arm.System("two")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.body("b", parent=a, joint=arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=a.com)
+    s.lock("b.u1")
+    with pytest.raises(arm.ArmillaryError, match="locked joints"):
+        s.derive().compile().ilqr(1.0, step=0.1, inputs=["F"], Q=1.0, R=1.0, final=1.0)

@@ -79,12 +79,13 @@ class Plant:
         return self._rates.with_jacobian("slopes")
 
     def check_independent(self, verb: str) -> None:
-        """Raise an error if states depend on each other: closed loops, Euler parameters."""
+        """Raise an error if states depend on each other or are held."""
         if not self.independent:
             raise ArmillaryError(
                 f"{verb} needs independent states, but the states of '{self.system}' depend on each other "
-                "(closed loops or Euler parameters); describe rotations by angles, arm.Free(rotation='xyz') "
-                "or Gimbal joints, and use model.optimize where loops are closed"
+                "or are held (closed loops, Euler parameters, locked joints); describe rotations by angles, "
+                "arm.Free(rotation='xyz') or Gimbal joints, weld locked joints, and use model.optimize where "
+                "loops are closed"
             )
 
     def start(self, model: CompiledModel, initial: Initial, parameters: DataMapping | None) -> np.ndarray:
