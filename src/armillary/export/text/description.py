@@ -20,7 +20,7 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import SimulationError
+from armillary.errors import ParameterError, SimulationError
 from armillary.export.text.printer import column_name, one_line
 from armillary.model.parameter_meanings import parameter_descriptions
 from armillary.model.units import state_factor
@@ -401,7 +401,11 @@ def start_values(
 
     equations, instance = model.equations, Instance(model, parameters)
     stored = initial_memory(equations, None, 0.0)
-    place = model.place_at_start(instance, initial, 0.0, stored)
+    begins = stored.copy()
+    if initial is None:  # a program decides on its contacts where a run starts, which may be elsewhere
+        names = list(equations.system.memories)
+        begins[[names.index(c.status.data.name) for c in equations.system.contacts.values()]] = 0
+    place = model.place_at_start(instance, initial, 0.0, begins)
     state, symbols = instance.pack_state(place), list(equations.program.state)
     given = state.copy()
     if equations.conversion is not None:
@@ -443,7 +447,7 @@ def last_row(
     """
     try:
         run = model.run_with(RunSettings(step * steps, step=step, method="rk4"), parameters=parameters)
-    except SimulationError:
+    except (ParameterError, SimulationError):  # contacts may overlap at the described start
         return None
     if not several and "configurations" in run.info:
         return None
