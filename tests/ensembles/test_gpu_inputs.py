@@ -10,6 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
+from armillary.ensembles.engines.gpu_engine import steps_to_jumps
 from armillary.ensembles.engines.gpu_runs import FixedSteps
 from armillary.ensembles.plan import plan
 from armillary.settings import RunSettings
@@ -167,3 +168,26 @@ def test_the_quickest_kernel_is_for_fixed_steps_without_events(given: dict[str, 
     )  # fmt: skip
     found = FixedSteps.refusal(plan)
     assert found.startswith(words) if words else found == ""
+
+
+def test_steps_end_at_the_jumps_of_inputs_once_each() -> None:
+    """Jumps within a step divide it, two in three parts; one at a grid point, or by rounding beside it, makes
+    no step of its own, and the step before it ends some roundings early.
+    """
+    grid = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
+    plan: Any = SimpleNamespace(
+        grid=grid,
+        steps=np.diff(grid),
+        row_at=np.array([0, -1, 1, -1, -1, 2]),
+        stops=np.array([0.15, 0.2, 0.33, 0.36, 0.4 + 1e-12]),
+        settings=SimpleNamespace(fixed_step=0.1),
+        kept=np.array([True, True, True]),
+        measured=np.array([True, False, True]),
+        history=(0,),
+        metrics=(),
+    )
+    points, steps, due = steps_to_jumps(plan, np.dtype(np.float32))
+    assert points == pytest.approx([0, 0.1, 0.15, 0.2, 0.3, 0.33, 0.36, 0.4, 0.5], abs=2e-12)
+    assert due.tolist() == [2, 0, 0, 4, 0, 0, 0, 0, 6]
+    early = 4 * 2.0**-23 * points[1:] * [0, 1, 1, 0, 1, 1, 1, 0]
+    assert np.diff(points) - steps == pytest.approx(early, abs=2e-12)

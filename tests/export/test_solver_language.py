@@ -88,9 +88,9 @@ def test_loop_variables_are_not_compared_with_numbers() -> None:
     for part in range(2):
         if part == {}:
             run.t = 0.0"""
-    assert _function(list(ast.walk(ast.parse(text.format("FIRST")).body[0])), True).name == "scan"
+    assert _function(list(ast.walk(ast.parse(text.format("FIRST")).body[0]))).name == "scan"
     with pytest.raises(TypeError, match=r"scan compares the loop variable part with a number.*with FIRST"):
-        _function(list(ast.walk(ast.parse(text.format(0)).body[0])), True)
+        _function(list(ast.walk(ast.parse(text.format(0)).body[0])))
     assert read_contacts(("solve_independent_rows",)).functions  # the contacts' own text passes
 
 

@@ -238,6 +238,14 @@ def test_a_system_shows_its_tree_and_its_parameters() -> None:
     assert arm.System("empty")._repr_html_() == "<p><b>empty</b></p>\n"
 
 
+@pytest.mark.parametrize(("last", "whole"), [("third_part_34", True), ("third_part_345", False)])
+def test_masses_of_up_to_forty_characters_are_shown_whole(last: str, whole: bool) -> None:
+    s, mass = arm.System("sum"), f"first_part + second_part + {last}"
+    s.body("A", joint=arm.Prismatic("x"), mass=mass, inertia=0)
+    row = [td.text for td in parsed(s._repr_html_()).find(".//tbody/tr")]
+    assert row == ["A", "prismatic x", "A.q1", mass if whole else f"{mass[:37]}..."]
+
+
 def test_a_large_table_is_cut() -> None:
     s = arm.System("many")
     for i in range(50):

@@ -104,6 +104,10 @@ def test_nyquist_and_pole_zero_plots() -> None:
     many = _model().linearize(parameters={"k": np.array([2.0, 4.0, 6.0])}, inputs=["F"], outputs=["x"])
     shades = [line.get_alpha() for line in many.pole_zero().axes[0].lines if line.get_marker() == "x"]
     assert shades == pytest.approx([0.5, 0.75, 1.0])
+    alone = _model().linearize(inputs=[], outputs=["x"])  # zeros need an input and one operating point
+    for lin, shown in ((_linear(), ["poles", "zeros"]), (many, ["poles"]), (alone, ["poles"])):
+        legend = lin.pole_zero().axes[0].get_legend()
+        assert [words.get_text() for words in legend.get_texts()] == shown
     _in_view(figure)
 
 

@@ -129,6 +129,7 @@ def test_a_step_has_the_times_and_the_overshoot_of_an_oscillator() -> None:
 
     found = veh.step_steer(car_that_moves(motion), steer=0.02, speed=V, start=1.0, rise=1e-3, step=1e-3)
     yaw, side = found.yaw_velocity, found.lateral_acceleration
+    assert np.diff(found.run.time) == pytest.approx(1e-3)  # response times count in milliseconds
     assert (yaw.steady, yaw.gain) == pytest.approx((0.08, 4.0), rel=1e-4)
     assert yaw.overshoot == pytest.approx(np.exp(-np.pi * z / np.sqrt(1 - z**2)), rel=1e-3)
     assert yaw.peak_time == pytest.approx(np.pi / own, abs=1e-4)

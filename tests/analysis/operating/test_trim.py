@@ -353,3 +353,24 @@ def test_an_input_that_a_fixed_coordinate_decides_is_found_beside_a_symmetry() -
     s.gravity(9.81, -s.ground.z)
     op = s.derive().compile().equilibrium(fixed={"slider.q1": 0.5}, inputs=["F"])
     assert op.inputs["F"] == pytest.approx(1.5, rel=1e-12) and op.error < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("K", "decided"), [(1e-6, True), (1e-7, True), (1e-8, True), (1e-10, False), (0.0, False)]
+)
+def test_a_coordinate_that_the_conditions_hardly_decide_is_noted(K: float, decided: bool) -> None:
+    """Stiffnesses of two coordinates, nearly multiples of each other: the share K decides the second one."""
+    point = nearly_dependent().equilibrium(parameters={"K": K})
+    assert any("do not decide" in note and "c.q1" in note for note in point.notes) is not decided
+
+
+@cache
+def nearly_dependent() -> arm.CompiledModel:
+    s = arm.System("nearly dependent")
+    b, c = (
+        s.body(n, joint=arm.Prismatic(axis), mass=1, inertia=0) for n, axis in zip("bc", "xy", strict=True)
+    )
+    K = s.parameter("K", 0.0, units="N/m")
+    s.force("one", -b.q1 - 1e-4 * c.q1, s.ground.x, at=b)
+    s.force("two", -2 * b.q1 - (2e-4 + K) * c.q1, s.ground.y, at=c)
+    return s.derive().compile()

@@ -16,7 +16,7 @@ import re
 import tokenize
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import numpy as np
@@ -113,6 +113,12 @@ class SolverFunction:
     locals: Mapping[str, str]
     body: Sequence[ast.stmt]
 
+    @cached_property
+    def calls(self) -> Sequence[str]:
+        """The functions that the body calls, in an order that depends on the body alone."""
+        nodes = (node for statement in self.body for node in ast.walk(statement))
+        return list(dict.fromkeys(called(node) for node in nodes if isinstance(node, ast.Call)))
+
 
 @dataclass(frozen=True)
 class Solver:
@@ -168,8 +174,7 @@ def read_solver(
     """Read the functions `wanted` and the functions they call, for a program with these features and methods.
 
     ``facts`` are functions of the method, fields of the run and tables with a known value; functions named in
-    ``given`` are not read. Without comments, reading takes half of the time. A solver is kept once it is
-    read, since reading takes 20 ms.
+    ``given`` are not read. A solver is kept once it is read, and each of its functions for other solvers.
     """
     decided = tuple(sorted((facts or {}).items()))
     return _read(
@@ -216,27 +221,25 @@ def _read(
 ) -> Solver:
     features |= {"FURTHER_TERMS"} if any(m.coefficients.dense for m in methods) else set()
     features |= {"MULTISTEP"} if any(m.coefficients.multistep for m in methods) else set()
-    fold = _Fold(features, dict(facts))
-    comments: dict[ast.stmt, str] = {}
     texts = _function_texts(described[1:]) | _method_functions(methods)
 
-    def nodes_of(name: str) -> list[ast.AST] | None:
-        """Return the nodes of a function in this program; only functions that are needed are parsed."""
+    def reading_of(name: str) -> _Reading | None:
+        """Return a function as this program needs it; only functions that are needed are parsed."""
         if name in given or name not in texts:
             return None
-        tree = ast.parse(texts[name])
-        if commented:
-            comments.update(_comments(tree, texts[name]))
-        return list(ast.walk(fold.visit(tree.body[0])))
+        words = _words(texts[name])
+        decided = tuple((word, value) for word, value in facts if word in words)
+        return _read_function(texts[name], features & words, decided, commented)
 
-    folded: dict[str, list[ast.AST]] = {}
-    order = list(_order_functions(wanted, nodes_of, folded))
-    changing = _find_changing_functions({name: folded[name] for name in order})
-    functions = {name: _function(folded[name], name in changing) for name in order}
+    found: dict[str, _Reading] = {}
+    order = list(_order_functions(wanted, reading_of, found))
+    changing = _find_changing_functions({name: found[name] for name in order})
+    functions = {name: found[name].functions[name in changing] for name in order}
+    comments = {node: text for reading in found.values() for node, text in reading.comments.items()}
     dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
     record = [f for f in read_fields(described[0]) if f.is_there(features) and f.name not in dropped]
     record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
-    used = {n.id for name in order for n in folded[name] if isinstance(n, ast.Name)}
+    used = set().union(*(found[name].names for name in order))
     return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
 
 
@@ -332,35 +335,75 @@ def called(node: ast.expr | None) -> str:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """A function as some programs need it: if no function that it calls changes the run, and if one does;
+    what it calls and names, and whether it stores into the run itself.
+    """
+
+    functions: tuple[SolverFunction, SolverFunction]
+    calls: Sequence[str]
+    names: Collection[str]
+    stores: bool
+    comments: Mapping[ast.stmt, str]
+
+
+# Features that decide about code which has other names in their place; see _Fold.
+_IMPLIED = {
+    "normalise": "NORMALISE",
+    "dense": "ALWAYS_DENSE",
+    **dict.fromkeys(OF_METHODS, "ADAPTIVE"),
+    **dict.fromkeys(_PRESENT_SIZES, "CONFIGURATIONS"),
+}
+
+
+@cache
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text, and the features that its words imply."""
+    found = set(re.findall(r"\w+", text))
+    return frozenset(found | {_IMPLIED[word] for word in found & _IMPLIED.keys()})
+
+
+@cache
+def _read_function(
+    text: str, features: frozenset[str], facts: tuple[tuple[str, bool], ...], commented: bool
+) -> _Reading:
+    """Read a function for programs that agree in the features and facts it names; most functions name few,
+    so programs share them: a further solver is read in 1 to 30 ms, in place of 40 to 100.
+    """
+    tree = ast.parse(text)
+    comments = _comments(tree, text) if commented else {}
+    nodes = list(ast.walk(_Fold(features, dict(facts)).visit(tree.body[0])))
+    calls = [called(node) for node in nodes if isinstance(node, ast.Call)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    places = [node for node in nodes if isinstance(node, ast.Attribute | ast.Subscript)]
+    stores = any(isinstance(node.ctx, ast.Store) for node in places)
+    function = _function(nodes)
+    return _Reading((function, replace(function, changes_run=True)), calls, names, stores, comments)
+
+
 def _order_functions(
-    wanted: Sequence[str],
-    nodes_of: Callable[[str], list[ast.AST] | None],
-    folded: dict[str, list[ast.AST]],
+    wanted: Sequence[str], reading_of: Callable[[str], _Reading | None], found: dict[str, _Reading]
 ) -> Iterator[str]:
-    """Yield the needed functions, each after the functions it calls; ``folded`` gets the nodes of each."""
+    """Yield the needed functions, each after the functions it calls; ``found`` gets the reading of each."""
     for name in wanted:
-        nodes = None if name in folded else nodes_of(name)
-        if nodes is None:
-            continue
-        folded[name] = nodes
-        calls = [called(node) for node in nodes if isinstance(node, ast.Call)]
-        yield from _order_functions(calls, nodes_of, folded)
-        yield name
+        reading = None if name in found else reading_of(name)
+        if reading is not None:
+            found[name] = reading
+            yield from _order_functions(reading.calls, reading_of, found)
+            yield name
 
 
-def _find_changing_functions(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
+def _find_changing_functions(readings: Mapping[str, _Reading]) -> set[str]:
     """Return the functions that change the run, directly or through others; callees must come first."""
     found = {"report", "close_again"}
-    for name, nodes in definitions.items():
-        for node in nodes:
-            stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
-            if stored or (isinstance(node, ast.Call) and called(node) in found):
-                found.add(name)
-                break
+    for name, reading in readings.items():
+        if reading.stores or not found.isdisjoint(reading.calls):
+            found.add(name)
     return found
 
 
-def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
+def _function(nodes: Sequence[ast.AST]) -> SolverFunction:
     node = nodes[0]
     assert isinstance(node, ast.FunctionDef)
     arguments = {a.arg: ast.unparse(a.annotation) for a in node.args.args if a.annotation}
@@ -385,7 +428,7 @@ def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
     result = ast.unparse(node.returns) if node.returns else "None"
     about = " ".join((ast.get_docstring(node) or "").split())
     kind = None if result == "None" else result
-    return SolverFunction(node.name, about, arguments, kind, takes_run, changes, local, node.body[1:])
+    return SolverFunction(node.name, about, arguments, kind, takes_run, False, local, node.body[1:])
 
 
 def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:

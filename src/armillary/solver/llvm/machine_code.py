@@ -92,9 +92,9 @@ class SolverCode:
         arguments = tuple(_TYPES.get(kind, ADDRESS) for kind in function.arguments.values())
         result = _TYPES[function.result] if function.result else NOTHING
         # Functions that this one calls are written first: the text of a function is not interrupted.
-        for node in (n for statement in function.body for n in ast.walk(statement)):
-            if isinstance(node, ast.Call) and called(node) in self.solver.functions:
-                self.function(called(node))
+        for name in function.calls:
+            if name in self.solver.functions:
+                self.function(name)
         f = self.program.function(function.name, result, arguments, rare=function.name in self.rare)
         if function.name in _INLINED:
             f.function.attributes.append("alwaysinline")
