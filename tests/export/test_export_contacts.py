@@ -44,23 +44,27 @@ needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (
 @needs_c
 @pytest.mark.parametrize("name", [name for name in CONTACT_CASES if name != "box"])  # browsers have it
 def test_c_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
+    """The largest is optimised, for the warnings of optimising compilers."""
+    level = "-O1" if name == "bench" else "-O0"
     contact_equations(name).export("c", tmp_path)
     (tmp_path / "now.toml").write_text(run_table(name))
     names = sorted(p.name for p in tmp_path.glob("*.c") if p.name != "test.c")
-    subprocess.run(["cc", *FLAGS, *names, "-o", "program", "-lm"], cwd=tmp_path, check=True)
+    subprocess.run(["cc", *FLAGS, level, *names, "-o", "program", "-lm"], cwd=tmp_path, check=True)
     subprocess.run(["./program", "now.toml", "now.csv"], cwd=tmp_path, check=True)
     assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
 
 
 @needs_c
 def test_c_programs_with_fewer_rows_than_speeds_compile_without_warnings(tmp_path: Path) -> None:
-    """A method for many rows has indices beyond such arrays, and calls without a problem had no results."""
+    """A method for many rows has indices beyond such arrays, and calls without a problem had no results:
+    compilers that optimise, at any level, name both.
+    """
     s = arm.System("hopping box")
     body = s.body("box", joint=arm.Free(), mass=0.4, inertia=(1, 1, 1))
     s.gravity(9.81, -s.ground.y)
     s.contact("corner", body.point("p", (0.1, 0.2, 0.3)), plane=(s.ground, s.ground.y), friction=0.3)
     s.derive().export("c", tmp_path)
-    subprocess.run(["cc", *FLAGS, "-O3", "-c", "hopping_box.c"], cwd=tmp_path, check=True)
+    subprocess.run(["cc", *FLAGS, "-c", "hopping_box.c"], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("name", ["ball", "plank", "clutch"])

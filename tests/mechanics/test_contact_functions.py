@@ -398,3 +398,20 @@ def test_a_slide_that_begins_moves(capacity: float, status: int, make: Make) -> 
     else:
         motion = free + J @ (D.T @ run.force[:4])
         assert np.hypot(*friction) == pytest.approx(normal) and friction @ motion[1:3] < -0.1 * normal
+
+
+@pytest.mark.parametrize("excess", [1e-5, -1e-5])
+def test_a_brake_slides_where_others_move_it(excess: float, make: Make) -> None:
+    """At a dead centre the second brake's row is a combination of other rows. Its acceleration is
+    ``excess`` whatever its force, so it slides that way with its greatest force.
+    """
+    lever, limit = 1e-3, 2.0
+    J = np.array([[0, 1.0], [1, 0], [1, lever]])
+    free = np.array([-1.0, 0.5, 0.5 - lever + excess])
+    run = make(J, J, [(0, range(0)), (-1, range(1, 2)), (-1, range(2, 3))], free=free, active=[1.0] * 3,
+               rests=[1.0] * 3, before=[1.0] * 3, capacity=[0, 10.0, limit],
+               static_capacity=[0, 10.0, limit])  # fmt: skip
+    status_search.solve_contacts(run)
+    assert run.failed[0] == 0 and run.status[:3].tolist() == [1, 1, 2]
+    force = -math.copysign(limit, excess)
+    assert run.force[:3] == pytest.approx([1 - lever * force, -0.5 - force, force], rel=1e-6)

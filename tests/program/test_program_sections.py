@@ -210,7 +210,6 @@ def test_a_named_load_has_the_sign_that_the_user_gave_it() -> None:
         "twist": -T * (values["d.q1"] + 0.1 * values["d.q1"] ** 3),
         "strut": -K * (length - 1) - 2 * C * rate,
         "strut_length": length,
-        "strut_rate": rate,
     }
     parameters = {"K": K, "C": C, "T": T}
     named = set()

@@ -26,7 +26,7 @@ from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.pieces import cut, first_operations, is_grouped_call, plain_angles
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, strip_lets
-from armillary.program.packs import NearSines, calls_side_by_side, in_lanes, pack_calls, pack_section
+from armillary.program.packs import NearSines, calls_side_by_side, in_lanes, pack_as, pack_calls, pack_section
 from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
@@ -67,7 +67,7 @@ def llvm_text(
     packs = bool(derivatives.packs) and call_lanes > 2
     named = {
         "derivatives": derivatives,
-        "outputs": program.outputs,
+        "outputs": pack_as(program.outputs, derivatives, places) if packs else program.outputs,
         "events": pack_section(program.events, program.alike, places) if packs else program.events,
         "update": program.update,
         "geometry": program.geometry,

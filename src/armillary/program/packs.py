@@ -248,20 +248,36 @@ def pack_section(
     """
     nodes, results = section.nodes, section.results
     best: tuple[list[Pack], float] = ([], 0.0)
+    pairs: list[Pack] | None = None
     for n in sorted({len(column) for column in alike}):  # four lanes need not be better than two
         possible = possible_packs(nodes, in_lanes(alike, n))
+        pairs = possible if n == 2 else pairs
         best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
     # Not for two lanes: the encoder for arm64 lacks such packs, so that LLVM would have to make the code.
     if width > 2 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
-        pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
+        if pairs is None:
+            pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
         possible = repeated_packs(
             nodes, width, pairs, lambda wide: worthwhile(wide, nodes, results, places, own_sines)[0]
         )
         best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
-    packs = tuple(best[0])
+    return _with_packs(section, best[0])
+
+
+def pack_as(section: ProgramSection, other: ProgramSection, places: Mapping[Expr, object]) -> ProgramSection:
+    """Return the section with the packs of another one whose nodes it shares, as far as they are profitable.
+
+    Outputs that are accelerations repeat most of the derivatives.
+    """
+    own = set(section.nodes)
+    possible = [pack for pack in other.packs if own.issuperset(pack.lanes)]
+    return _with_packs(section, worthwhile(possible, section.nodes, section.results, places)[0])
+
+
+def _with_packs(section: ProgramSection, packs: Sequence[Pack]) -> ProgramSection:
     if not packs:
         return section
-    return replace(section, nodes=side_by_side(section.nodes, packs), packs=packs)
+    return replace(section, nodes=side_by_side(section.nodes, packs), packs=tuple(packs))
 
 
 def side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ...]:
@@ -314,8 +330,7 @@ def pack_calls(
     ]
     if not found:
         return section
-    packs = (*section.packs, *found)
-    return replace(section, nodes=side_by_side(section.nodes, packs), packs=packs)
+    return _with_packs(section, (*section.packs, *found))
 
 
 def calls_side_by_side(section: ProgramSection) -> ProgramSection:

@@ -241,9 +241,11 @@ class _Growth:
         taken = 0
         for distance in (DISTANCE, 1, 0):
             numbers = self.graph.numbers[distance]
-            rows = [self._free_operations_beside(i, edges, numbers, distance) for i in column]
-            if not all(rows):
-                return taken
+            rows: list[dict[object, list[int]]] = []
+            for i in column:
+                rows.append(self._free_operations_beside(i, edges, numbers, distance))
+                if not rows[-1]:
+                    return taken
             for key, members in rows[0].items():
                 others = [row.get(key, []) for row in rows[1:]]
                 if all([len(found) == 1 for found in (members, *others)]):

@@ -161,7 +161,7 @@ def program_of(
         return graph
 
     rates, gains = improve_section("derivatives", wanted.rates, search=wanted.search)
-    outputs = hoist_section("outputs", [c.expression for c in wanted.columns])
+    outputs = hoist_section("outputs", rates.improve_others([c.expression for c in wanted.columns]))
     events = hoist_section("events", wanted.events)
     updates = hoist_section("update", wanted.updates)
     made: dict[tuple[Expr, ...], Graph] = {}  # events with the same effects have the same section

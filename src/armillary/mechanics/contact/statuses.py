@@ -343,6 +343,34 @@ def hold_idle_slides(run: Contacts) -> None:
         solve_directions(run)
 
 
+def release_moving_slip(run: Contacts) -> whole:
+    """Let the sticking contact slide that moves most, relative to its size; return which, or NONE.
+
+    Rows that hold contradict each other where no force moves one of them relative to the others. Example: a
+    clutch at a dead centre. Then no friction is large enough for it to stick.
+    """
+    fastest: whole = NONE
+    most: real = HOLDS
+    for c in range(N_CONTACTS):
+        if SLIP_ROW[c] == NONE or run.active[c] > 1.5 or run.rests[c] < 0.75:
+            continue
+        if run.status[c] < 0.5 or run.status[c] > 1.5:
+            continue
+        total: real = 0.0
+        size: real = 1e-300
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            total = total + run.motion[k] * run.motion[k]
+            size = max(size, run.size[k])
+        if sqrt(total) > most * size:
+            most = sqrt(total) / size
+            fastest = c
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                run.direction[k] = run.motion[k] / sqrt(total)
+    if fastest != NONE:
+        run.status[fastest] = SLIDES
+    return fastest
+
+
 def try_statuses(run: Contacts) -> truth:
     """Solve with the present statuses, and repeatedly change the status that contradicts the solution most;
     return whether a solution agrees with all statuses.
@@ -372,7 +400,11 @@ def try_statuses(run: Contacts) -> truth:
             holding = rows_hold(run)
             if holding:
                 hold_idle_slides(run)
-            return holding
-        change_status(run, worst)
+                return True
+            worst = release_moving_slip(run)
+            if worst == NONE:
+                return False
+        else:
+            change_status(run, worst)
         last = worst
     return False

@@ -17,7 +17,7 @@ from itertools import chain
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import with_definition
 from armillary.algebra.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
-from armillary.algebra.walk import is_negative, operands_first, rebuild, rebuild_simply
+from armillary.algebra.walk import is_negative, operands_first, rebuild, rebuild_simply, transform
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,9 @@ def sum_operations(nodes: Iterable[Expr]) -> Operations:
 class Graph:
     """Roots with the order of all nodes below them, which is computed once."""
 
-    def __init__(self, roots: Sequence[Expr]) -> None:
+    def __init__(self, roots: Sequence[Expr], source: tuple[Graph, dict[Expr, Expr]] | None = None) -> None:
         self.roots = list(roots)
+        self.source = source  # the graph before the last pass, and what the pass made of its nodes
         self.order = operands_first(self.roots)
         self.hoisted = False  # whether `hoist` has found that all constants have names
 
@@ -210,7 +211,36 @@ class Graph:
                 touched.add(node)
             new[node] = made
         roots = [new[r] for r in self.roots]
-        return self if roots == self.roots else Graph(roots)
+        return self if roots == self.roots else Graph(roots, (self, new))
+
+    def improve_others(self, roots: Sequence[Expr]) -> list[Expr]:
+        """Return other expressions with what the passes made of the nodes that they share with this graph.
+
+        So they share the improved nodes, too. Nodes that a pass dissolved are rebuilt on its new nodes, and
+        intermediate values that it dissolved keep their names.
+        """
+        made: list[dict[Expr, Expr]] = []
+        first = self
+        while first.source is not None:
+            first, new = first.source
+            made.append(new)
+        made.reverse()
+        ours = set(first.order)
+
+        def improved(node: Expr) -> Expr | None:
+            if node not in ours:
+                return None
+            changed = node
+            for new in made:
+                if changed not in new:
+                    for inner in operands_first([changed], new):
+                        if inner not in new:
+                            new[inner] = same_or_rebuilt(inner, [new[a] for a in inner.args])
+                changed = new[changed]
+            dissolved = node.kind == "let" and changed.kind != "let" and not is_negative(changed)
+            return with_definition(node, changed) if dissolved else changed
+
+        return transform(roots, improved)
 
 
 def same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:

@@ -116,7 +116,7 @@ def _hoist_constants(graph: Graph, constants: Constants, holding: set[Expr]) -> 
 
     changed = graph.rebuild_nodes(make, holding)
     if any(r.constant for r in changed.roots):
-        return Graph([constants.whole(r) if r.constant else r for r in changed.roots])
+        return Graph([constants.whole(r) if r.constant else r for r in changed.roots], changed.source)
     return changed
 
 
