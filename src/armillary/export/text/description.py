@@ -11,7 +11,7 @@ parameter without a default is 1 here.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +249,13 @@ def description(
 def state_description(symbol: Expr, kind: str, value: float) -> StateDescription:
     """Return a state and its value at the start."""
     return StateDescription(symbol.data.name, kind, *_labels(symbol), value, state_factor(symbol))
+
+
+def initial_text(item: StateDescription | Stored, literal: Callable[[float], str]) -> str:
+    """Return an initial value in the units of the equations: the value in its stated units times a factor."""
+    if item.factor == 1.0:
+        return literal(item.initial)
+    return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
 
 
 def _labels(symbol: Expr, about: str = "") -> tuple[str, str]:
