@@ -101,3 +101,8 @@ def test_euler_parameters_are_refused():
         s.derive("kane").compile().estimate(
             {"time": [0, 1], "w": [0, 0]}, ["w"], process=1.0, measurement=1.0
         )
+
+
+def test_data_without_a_value_say_nothing_about_their_noise():
+    data = {"time": [0.0, 1.0], "b.q1": [np.nan, np.nan]}
+    assert np.isnan(slider().estimate(data, ["b.q1"], process=1.0, measurement=1.0).consistency)

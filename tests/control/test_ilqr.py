@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.control.compiled_sweeps import sweep_back
+from armillary.control.compiled_sweeps import prepare_sweep
 from armillary.control.plant import plant
 from tests.control.systems import bead, cart_pole, slider
 from tests.later import later
@@ -124,14 +124,17 @@ def test_the_compiled_sweep_is_that_of_numpy():
     bent = bent + np.swapaxes(bent, 2, 3)
     weights = tuple(a @ a.T + np.eye(len(a)) for a in (rng.normal(size=(k, k)) for k in (n, m, n)))
     limits, target = (np.full(m, -0.25), np.full(m, 0.25)), rng.normal(size=n)
-    d, K, decrease = sweep_back(x, v, F, bent, target, weights, limits, 0.1, 0.3)
+    sweep = prepare_sweep((N, n, m), target, weights, limits, F, curved=True)
+    sweep(x=x, v=v, curvatures=bent, settings=(0.1, 0.3))
+    d, K, (solved, slope, _) = sweep["d"], sweep["K"], sweep["found"]
     known = sweep_in_numpy(x, v, F, bent, target, weights, limits, 0.1, 0.3)
     assert np.any(np.isclose(np.abs(v + d), 0.25)) and np.any(np.abs(v + d) < 0.24)
     assert np.allclose(d, known[0], atol=1e-9) and np.allclose(K, known[1], atol=1e-8)
-    assert decrease[0] > 0
+    assert solved and slope > 0
     price = weights[2] @ (x[-1] - target)  # of the last state: with it the inputs' curvature is made negative
     bent[-1, :, n:, n:] = -1e3 * np.sign(price)[:, None, None] * np.eye(m)
-    assert sweep_back(x, v, F, bent, target, weights, limits, 0.1, 0.0) is None
+    sweep(curvatures=bent, settings=(0.1, 0.0), d=0.0, K=0.0, found=0.0)
+    assert not sweep["found"][0]
 
 
 @pytest.mark.optimised
@@ -149,3 +152,35 @@ def test_compiled_derivatives_of_steps_are_those_of_their_differences():
             for k in (1, 2)
         )
         assert np.allclose(found[:, :, j], (8 * near - far) / 12e-3, rtol=1e-9, atol=1e-10)
+
+
+def test_repeated_searches_take_nothing_from_the_one_before():
+    """Other starts, weights, parameters and curvature between two equal calls: the same numbers."""
+    how = {"step": 0.05, "inputs": {"F": (-4, 4)}, "Q": {"cart.q1": 1.0}, "R": 0.1, "final": 1.0}
+    model = cart_pole.__wrapped__()
+    first = model.ilqr(0.5, initial={"pole.q1": 1.0}, **how)
+    shorter = model.ilqr(0.5, initial={"pole.q1": 1.0}, parameters={"L": 0.2}, **how)
+    model.ilqr(0.5, initial={"pole.q1": 2.0}, second=True, **how)
+    how["Q"]["cart.q1"] = 5.0  # the same dictionary with another weight
+    heavier = model.ilqr(0.5, initial={"pole.q1": 1.0}, **how)
+    how["Q"]["cart.q1"] = 1.0
+    again = model.ilqr(0.5, initial={"pole.q1": 1.0}, **how)
+    for name in ("state", "input", "K"):
+        assert np.array_equal(getattr(first, name), getattr(again, name))
+    assert first.costs == again.costs and len({first.cost, shorter.cost, heavier.cost}) == 3
+    assert np.array_equal(again.run["pole.q1"], again.state[:, 1])
+    assert model.ilqr(0.5, initial={"pole.q1": 1.0}, parameters={"L": 0.2}, **how).cost == shorter.cost
+    assert heavier.cost == pytest.approx(
+        cart_pole().ilqr(0.5, initial={"pole.q1": 1.0}, **{**how, "Q": {"cart.q1": 5.0}}).cost, rel=1e-9
+    )
+
+
+def test_a_locked_joint_is_named_as_a_reason_for_dependent_states():
+    s = arm.System("two")
+    a = s.body("a", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.body("b", parent=a, joint=arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=a.com)
+    s.lock("b.u1")
+    with pytest.raises(arm.ArmillaryError, match="locked joints"):
+        s.derive().compile().ilqr(1.0, step=0.1, inputs=["F"], Q=1.0, R=1.0, final=1.0)

@@ -76,6 +76,24 @@ def test_python_modules_have_the_same_run(name: str, tmp_path: Path) -> None:
     assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
 
 
+def test_contacts_that_overlap_as_described_are_exported(tmp_path: Path) -> None:
+    """A run may begin elsewhere; one that begins with the overlap has no result."""
+    s = arm.System("ball")
+    ball = s.body("ball", joint=arm.Prismatic("y"), mass=1.0, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.contact("floor", ball.com, plane=(s.ground, s.ground.y), radius=0.1, restitution=0.5)
+    equations = s.derive()
+    equations.export("python", tmp_path)
+    run = "[run]\nduration = 1.0\nstep = 0.01\nsample = 0.01\n"
+    command = [sys.executable, "-I", "-S", "ball.py", "now.toml"]
+    (tmp_path / "now.toml").write_text(f'{run}[initial]\n"ball.q1" = 1.0\n')
+    subprocess.run(command, cwd=tmp_path, check=True)
+    expected = equations.compile().simulate(1.0, step=0.01, sample=0.01, initial={"ball.q1": 1.0})
+    assert written_rows(tmp_path / "now.csv")["ball.q1"] == pytest.approx(expected["ball.q1"], abs=CLOSE)
+    (tmp_path / "now.toml").write_text(run)
+    assert subprocess.run(command, cwd=tmp_path, check=False, capture_output=True).returncode != 0
+
+
 @pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
 @pytest.mark.parametrize("name", ["ball", "plank", "clutch"])
 def test_kernels_have_the_same_run(name: str, tmp_path: Path) -> None:

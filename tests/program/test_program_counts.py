@@ -135,6 +135,15 @@ def test_outputs_use_what_the_passes_made_of_the_derivatives() -> None:
     assert len(set(outputs.nodes) & set(rates.nodes)) > 0.9 * len(rates.nodes)
 
 
+def test_columns_of_reports_are_as_wide_as_their_names() -> None:
+    s = arm.System("pendulum")
+    bob = s.body("bob_with_a_long_name", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+    s.body("end", bob, arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+    lines = str(s.derive().report()).splitlines()
+    places = [line.index("bob_with_a_long_name") for line in lines if line.startswith("  end")]
+    assert places == [line.index("parent") for line in lines if "parent" in line]
+
+
 def test_large_systems_share_their_divisions_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the size where factors and pairs are searched for, dividing once costs nothing to find."""
     monkeypatch.setattr("armillary.program.passes.SEARCHED", 10)

@@ -50,6 +50,20 @@ def check_finite_elements(values: np.ndarray, what: str, error: Error = Armillar
         raise error(f"{what} has an element that is not a finite number")
 
 
+def exact_key(value: object) -> object:
+    """Return a key that equals that of another argument only if both have the same types and values."""
+    kind = type(value)
+    if value is None or kind in (float, int, str, bool, np.float64):
+        return kind, value
+    if isinstance(value, dict):
+        return kind, tuple(value), tuple(map(exact_key, value.values()))
+    if isinstance(value, tuple | list):
+        return kind, tuple(map(exact_key, value))
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return value.dtype.str, value.shape, value.tobytes()
+    return object()  # equal to no other
+
+
 def from_zero(value: object, what: str, most: float = np.inf) -> float:
     """Return a number from 0 to ``most``."""
     found = plain_float(value)

@@ -16,6 +16,7 @@ import numpy as np
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import IRModule
 from armillary.llvm.building.routines import (
+    PreparedRoutine,
     Routine,
     RoutineLayout,
     RoutineMethod,
@@ -97,37 +98,31 @@ def step_text() -> str:
     return str(module)
 
 
-def roll(
+def prepare_rollouts(
     rates: int,
     constants: np.ndarray,
     memory: np.ndarray,
     places: list[int],
+    shape: tuple[int, int, int],
     step: float,
-    start: np.ndarray,
-    around: tuple[np.ndarray, np.ndarray],
-    law: tuple[np.ndarray, np.ndarray],
     limits: tuple[np.ndarray, np.ndarray],
     sizes: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return motions, sizes × (steps + 1) × states, and inputs, sizes × steps × inputs, for all α.
+) -> PreparedRoutine:
+    """Return the rollouts of ``shape`` (steps, states, inputs) for all α, which ``sizes`` has.
 
-    ``around`` is (x̄, v̄), ``law`` is (d, K), ``sizes`` has the α. Motions begin at t = 0.
+    A call takes the place x̄, v̄ and the law d, K; motions[:, 0] is the start, at t = 0. It finds ``motions``,
+    sizes × (steps + 1) × states, and the inputs ``held``, sizes × steps × inputs.
     """
-    (x, v), (d, K) = around, law
-    N, m = v.shape
-    n, rows = len(start), len(sizes)
-    motions, held = np.empty((rows, N + 1, n)), np.empty((rows, N, m))
-    motions[:, 0] = start
-    work = {
+    (N, n, m), rows = shape, len(sizes)
+    work: dict[str, int | np.ndarray] = {
         "steps": N, "states": n, "inputs": m, "rows": rows, "rates": rates,
-        "constants": real_array(constants), "memory": real_array(memory.copy()),
-        "places": whole_array(places), "settings": np.array([step]), "x": real_array(x),
-        "v": real_array(v), "d": real_array(d), "K": real_array(K), "low": real_array(limits[0]),
-        "high": real_array(limits[1]), "sizes": real_array(sizes), "motions": motions, "held": held,
-        **step_work(_METHOD, n),
+        "constants": np.array(constants), "memory": real_array(memory.copy()),
+        "places": whole_array(places), "settings": np.array([step]), "x": np.zeros((N + 1, n)),
+        "v": np.zeros((N, m)), "d": np.zeros((N, m)), "K": np.zeros((N, m, n)), "low": real_array(limits[0]),
+        "high": real_array(limits[1]), "sizes": real_array(sizes), "motions": np.empty((rows, N + 1, n)),
+        "held": np.empty((rows, N, m)), **step_work(_METHOD, n),
     }  # fmt: skip
-    _rollouts()("roll", ROLLOUTS.fields(work))
-    return motions, held
+    return _rollouts().prepare("roll", ROLLOUTS, work)
 
 
 def roll_text() -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import NOTHING, WHOLE, IRModule
 from armillary.llvm.building.routines import (
+    PreparedRoutine,
     Routine,
     RoutineLayout,
     RoutineMethod,
@@ -51,69 +52,63 @@ SWEEP = RoutineLayout(
 )
 
 
-def differentiate_steps(
+def prepare_step_derivatives(
     slopes: int,
     constants: np.ndarray,
     memory: np.ndarray,
     places: list[int],
     pattern: tuple[np.ndarray, np.ndarray],
-    t: np.ndarray,
-    x: np.ndarray,
-    v: np.ndarray,
+    shape: tuple[int, int, int],
     h: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of steps of length h, and their derivatives by [x, v].
+) -> PreparedRoutine:
+    """Return the derivatives of steps of length h, of ``shape`` (steps, states, inputs).
 
-    The derivatives have the shape steps × states × (states + inputs).
+    A call takes t, x and v of each step; it finds the ``ends`` of the steps and their derivatives by [x, v],
+    ``found``: steps × states × (states + inputs).
     """
-    (N, n), m = x.shape, v.shape[1]
-    ends, found = np.empty((N, n)), np.empty((N, n, n + m))
-    work = {
+    N, n, m = shape
+    work: dict[str, int | np.ndarray] = {
         "steps": N, "states": n, "inputs": m, "elements": len(pattern[0]), "rates": slopes,
-        "constants": real_array(constants), "memory": real_array(memory.copy()),
+        "constants": np.array(constants), "memory": real_array(memory.copy()),
         "places": whole_array(places), "rows": whole_array(pattern[0]), "columns": whole_array(pattern[1]),
-        "settings": np.array([h]), "t": real_array(t), "x": real_array(x), "v": real_array(v), "ends": ends,
-        "found": found, "out": np.empty(n + len(pattern[0]) + 1), "motion": np.empty(n + n * (n + m)),
-        **step_work(_METHOD, n + n * (n + m)),
+        "settings": np.array([h]), "t": np.zeros(N), "x": np.zeros((N, n)), "v": np.zeros((N, m)),
+        "ends": np.empty((N, n)), "found": np.empty((N, n, n + m)), "out": np.empty(n + len(pattern[0]) + 1),
+        "motion": np.empty(n + n * (n + m)), **step_work(_METHOD, n + n * (n + m)),
     }  # fmt: skip
-    _steps()("differentiate_steps", STEPS.fields(work))
-    return ends, found
+    return _steps().prepare("differentiate_steps", STEPS, work)
 
 
-def sweep_back(
-    x: np.ndarray,
-    v: np.ndarray,
-    slopes: np.ndarray,
-    curvatures: np.ndarray | None,
+def prepare_sweep(
+    shape: tuple[int, int, int],
     target: np.ndarray,
     weights: tuple[np.ndarray, np.ndarray, np.ndarray],
     limits: tuple[np.ndarray, np.ndarray],
-    h: float,
-    regular: float,
-) -> tuple[np.ndarray, np.ndarray, tuple[float, float]] | None:
-    """Return offsets d, gains K and the expected decrease (slope, curvature); `None` if v has no minimum.
+    slopes: np.ndarray,
+    curved: bool,
+) -> PreparedRoutine:
+    """Return the sweep backwards over ``shape`` (steps, states, inputs); ``weights`` are Q, R and S.
 
-    ``slopes`` are the steps' derivatives by [x, v], ``curvatures`` the second derivatives of the rates: steps
-    × rates × variables × variables. ``weights`` are Q, R and S, ``regular`` is the regularisation.
+    A call takes the settings (h, regularisation), x, v, zeros for what it finds and, if ``curved``, second
+    derivatives of the rates: steps × rates × variables × variables. The steps' derivatives by [x, v] are read
+    from ``slopes``. It finds offsets d, gains K, and ``found``: [1 or, if v has no minimum, 0; slope and
+    curvature of the expected decrease].
     """
-    (N, m), n = v.shape, x.shape[1]
-    d, K, found = np.zeros((N, m)), np.zeros((N, m, n)), np.zeros(3)
+    N, n, m = shape
     Q, R, S = (real_array(w) for w in weights)
     size = {
         "P": n * n, "p": n, "PF": n * (n + m), "Qxx": n * n, "Qvx": m * n, "Qvv": m * m, "Qx": n, "Qv": m,
         "pushed": m * m, "chol": m * m, "free": m, "slope": m, "better": m, "side": max(n, m), "under": m,
         "over": m,
     }  # fmt: skip
-    work = {
-        "steps": N, "states": n, "inputs": m, "curved": int(curvatures is not None),
-        "settings": np.array([h, regular]), "x": real_array(x), "v": real_array(v),
-        "slopes": real_array(slopes), "curvatures": real_array([] if curvatures is None else curvatures),
-        "target": real_array(target), "Q": Q, "R": R, "S": S, "low": real_array(limits[0]),
-        "high": real_array(limits[1]), "d": d, "K": K, "found": found,
+    work: dict[str, int | np.ndarray] = {
+        "steps": N, "states": n, "inputs": m, "curved": int(curved), "settings": np.zeros(2),
+        "x": np.zeros((N + 1, n)), "v": np.zeros((N, m)), "slopes": slopes,
+        "curvatures": np.zeros((N, n, n + m, n + m) if curved else 1), "target": real_array(target),
+        "Q": Q, "R": R, "S": S, "low": real_array(limits[0]), "high": real_array(limits[1]),
+        "d": np.zeros((N, m)), "K": np.zeros((N, m, n)), "found": np.zeros(3),
         **{name: np.zeros(count) for name, count in size.items()},
     }  # fmt: skip
-    _sweep()("sweep_back", SWEEP.fields(work))
-    return (d, K, (float(found[1]), float(found[2]))) if found[0] else None
+    return _sweep().prepare("sweep_back", SWEEP, work)
 
 
 # ---------------------------------------------------------------------------------------- steps

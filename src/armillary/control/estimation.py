@@ -60,14 +60,14 @@ class Estimate:
 
     @property
     def consistency(self) -> float:
-        """The mean of eᵀ S⁻¹ e per measured value: near 1 if the given noises are right."""
+        """The mean of eᵀ S⁻¹ e per measured value: near 1 if given noises are right; NaN without values."""
         e, S = self.innovations, self.innovation_covariance
         known = np.isfinite(e)
         terms = []
         for row, matrix, mask in zip(e, S, known, strict=True):
             if mask.any():
                 terms.append(float(row[mask] @ np.linalg.solve(matrix[np.ix_(mask, mask)], row[mask])))
-        return float(np.sum(terms) / max(np.count_nonzero(known), 1))
+        return float(np.sum(terms) / np.count_nonzero(known)) if terms else float("nan")
 
     def __repr__(self) -> str:
         spans = f"{len(self.time)} measurements of {', '.join(self.outputs)}"

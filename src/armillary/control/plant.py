@@ -19,10 +19,11 @@ from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.analysis.linear.points import operating_points
 from armillary.analysis.places import check_smooth as check_smooth
 from armillary.cache import kept_per_object
-from armillary.control.compiled_steps import roll, step_rows
-from armillary.control.compiled_sweeps import differentiate_steps
+from armillary.control.compiled_steps import prepare_rollouts, step_rows
+from armillary.control.compiled_sweeps import prepare_step_derivatives
 from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
 from armillary.errors import ArmillaryError, ParameterError
+from armillary.llvm.building.routines import PreparedRoutine
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.program.sensitivities import outputs_of
@@ -62,6 +63,11 @@ class Plant:
         self.independent = names == tuple(p.name for p in self.states)
 
     @cached_property
+    def factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Factors from the stated units of states and of inputs to the model's own."""
+        return np.array([p.factor for p in self.states]), np.array([p.factor for p in self.inputs])
+
+    @cached_property
     def _rates(self) -> KnotFunctions:
         t = self.equations.targets
         by = [*t.integrated, *(p.symbol for p in self.inputs)]
@@ -73,12 +79,13 @@ class Plant:
         return self._rates.with_jacobian("slopes")
 
     def check_independent(self, verb: str) -> None:
-        """Raise an error if states depend on each other: closed loops, Euler parameters."""
+        """Raise an error if states depend on each other or are held."""
         if not self.independent:
             raise ArmillaryError(
                 f"{verb} needs independent states, but the states of '{self.system}' depend on each other "
-                "(closed loops or Euler parameters); describe rotations by angles, arm.Free(rotation='xyz') "
-                "or Gimbal joints, and use model.optimize where loops are closed"
+                "or are held (closed loops, Euler parameters, locked joints); describe rotations by angles, "
+                "arm.Free(rotation='xyz') or Gimbal joints, weld locked joints, and use model.optimize where "
+                "loops are closed"
             )
 
     def start(self, model: CompiledModel, initial: Initial, parameters: DataMapping | None) -> np.ndarray:
@@ -140,42 +147,36 @@ class Plant:
         )  # fmt: skip
         return after
 
-    def roll_out(
-        self,
-        start: np.ndarray,
-        step: float,
-        around: tuple[np.ndarray, np.ndarray],
-        law: tuple[np.ndarray, np.ndarray],
-        limits: tuple[np.ndarray, np.ndarray],
+    def prepare_rollouts(
+        self, constants: np.ndarray, steps: int, h: float, limits: tuple[np.ndarray, np.ndarray],
         sizes: np.ndarray,
-        parameters: DataMapping | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return motions and inputs under a feedback law; see ``roll`` in ``compiled_steps.py``."""
+    ) -> PreparedRoutine:  # fmt: skip
+        """Return motions under a feedback law; see ``prepare_rollouts`` in ``compiled_steps.py``."""
         functions = self._rates.value_functions
-        constants = functions.constants(parameters)
-        memory = self._base_memory
-        return roll(
-            functions.address("knot"),
-            constants,
-            memory,
-            self._places,
-            step,
-            start,
-            around,
-            law,
-            limits,
-            sizes,
-        )
+        shape = steps, len(self.states), len(self.inputs)
+        return prepare_rollouts(
+            functions.address("knot"), constants, self._base_memory, self._places, shape, h, limits, sizes
+        )  # fmt: skip
+
+    def prepare_step_derivatives(self, constants: np.ndarray, steps: int, h: float) -> PreparedRoutine:
+        """Return derivatives of RK4's steps; see ``compiled_sweeps.py``."""
+        pattern, functions = self._slopes
+        return prepare_step_derivatives(
+            functions.address("slopes"), constants, self._base_memory, self._places,
+            (pattern.rows, pattern.columns), (steps, len(self.states), len(self.inputs)), h,
+        )  # fmt: skip
+
+    def step_constants(self, parameters: DataMapping | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the constants of rollouts, and those of derivatives of steps."""
+        return self._rates.value_functions.constants(parameters), self._slopes[1].constants(parameters)
 
     def step_derivatives(
         self, t: np.ndarray, x: np.ndarray, v: np.ndarray, h: float, parameters: DataMapping | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of steps of RK4 and their derivatives by [state, input], in one compiled loop."""
-        pattern, functions = self._slopes
-        return differentiate_steps(
-            functions.address("slopes"), functions.constants(parameters), self._base_memory, self._places,
-            (pattern.rows, pattern.columns), t, x, v, h,
-        )  # fmt: skip
+        steps = self.prepare_step_derivatives(self._slopes[1].constants(parameters), len(x), h)
+        steps(t=t, x=x, v=v)
+        return steps["ends"], steps["found"]
 
 
 @kept_per_object

@@ -119,11 +119,13 @@ def _constraint_lines(equations: DerivedEquations) -> list[str]:
     """Return a line for each constraint, with the speed that it eliminates, and for each given speed."""
     by_constraint = {name: speed for speed, name in equations.dependents.items()}
     lines = []
+    wide = max([28, *(len(name) + 1 for name in equations.system.constraints)])
+    column = max([14, *(len(speed) + 1 for speed in equations.dependents)])
     if equations.system.constraints:
-        lines += ["", f"  {'constraint':<28}{'eliminates':<14}meaning"]
+        lines += ["", f"  {'constraint':<{wide}}{'eliminates':<{column}}meaning"]
     for name, constraint in equations.system.constraints.items():
         otherwise = "redundant" if name in equations.redundant_constraints else "multiplier"
-        lines.append(f"  {name:<28}{by_constraint.get(name, otherwise):<14}{constraint.about}")
+        lines.append(f"  {name:<{wide}}{by_constraint.get(name, otherwise):<{column}}{constraint.about}")
     for given in equations.reduction.given.values():
         how = (
             "locked"
@@ -140,11 +142,12 @@ def report(equations: DerivedEquations) -> Text:
     lines = [f"{system.name}: {len(system.bodies)} bodies, {equations.freedom}", ""]
     joints = [body.joint.describe() for body in system.bodies.values()]
     wide = max(34, *map(len, joints)) + 2
-    lines.append(f"  {'body':<14}{'parent':<14}{'joint':<{wide}}coordinates")
+    named = max([14, *(len(name) + 1 for name in system.bodies)])
+    lines.append(f"  {'body':<{named}}{'parent':<{named}}{'joint':<{wide}}coordinates")
     for body in system.bodies.values():
         parent = body.parent.name if body.parent else ""
         q = ", ".join(s.data.name for s in body.coordinates)
-        lines.append(f"  {body.name:<14}{parent:<14}{body.joint.describe():<{wide}}{q}")
+        lines.append(f"  {body.name:<{named}}{parent:<{named}}{body.joint.describe():<{wide}}{q}")
     chosen = " (the cheapest of those tried)" if equations.considered else ""
     lines += ["", f"  formalism: {equations.formalism}{chosen}"]
     lines += [f"    {tried}" for tried in equations.considered]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -171,6 +172,12 @@ def rewritten(path: Path, target: Path, **files: bytes) -> Path:
     return target
 
 
+def indicating(text: bytes, count: int) -> bytes:
+    """A description that declares so many event indicators."""
+    own = re.sub(rb' numberOfEventIndicators="\d*"', b"", text)
+    return own.replace(b"<fmiModelDescription", b'<fmiModelDescription numberOfEventIndicators="%d"' % count)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -188,6 +195,8 @@ def rewritten(path: Path, target: Path, **files: bytes) -> Path:
         (lambda x: x.replace(b'start="40.0"', b'start="nan"'), "not a finite number"),
         (lambda x: x.replace(b'factor="0.001"', b'factor="0"'), "factor zero"),
         (lambda x: x.replace(b'Identifier="strut"', b'Identifier="../../strut"'), "not a name of a library"),
+        (lambda x: indicating(x, -1), "it has -1 event indicators"),
+        (lambda x: indicating(x, 10_001), "it has 10001 event indicators"),
     ],
 )
 def test_descriptions_that_make_no_sense(plain: Path, tmp_path: Path, change: Any, message: str) -> None:

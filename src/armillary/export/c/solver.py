@@ -70,7 +70,7 @@ def _file(model: CModel, *, whole: bool, header: str = "") -> str:
     """Return the functions of a configuration, or only its change functions."""
     text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
     helpers_text = model.helper_functions(text)
-    apart = f"{_APART}\n" if "APART" in helpers_text + text else ""
+    apart = f"{APART}\n" if "APART" in helpers_text + text else ""
     name = f"{model.stem}.c" if whole else f"{model.stem}_changes.c"
     what = "one of its configurations" if whole else "changes from and to the configuration as derived"
     head = block([f"{name}: {model.description.name}: {what}"])
@@ -79,7 +79,7 @@ def _file(model: CModel, *, whole: bool, header: str = "") -> str:
     return f"{head}\n{include}\n{as_cpp}{apart}{helpers_text}\n{text}"
 
 
-_APART = """\
+APART = """\
 #if defined(__GNUC__)
 #define APART __attribute__((noinline)) /* pieces of long functions stay apart: quicker to compile */
 #else
@@ -365,7 +365,7 @@ def assembly_code(
     values = assembly_values(source, solved, solved.text().rstrip("\n"), file) | {
         "opening": opening.replace("@name@", source.stem),
         "closing": closing,
-        "helpers": "\n".join([*([] if on_device else [_APART]), helpers(geometry), *tables]),
+        "helpers": "\n".join([*([] if on_device else [APART]), helpers(geometry), *tables]),
         "functions": geometry,
         "before": _texts(before for before, _ in loops.gaps),
         "after": _texts(after for _, after in loops.gaps),

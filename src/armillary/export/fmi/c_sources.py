@@ -26,7 +26,7 @@ from armillary.export.c.printer import (
     string_literal,
     trigonometry,
 )
-from armillary.export.c.solver import assembly_code, configuration_files, solver_texts
+from armillary.export.c.solver import APART, assembly_code, configuration_files, solver_texts
 from armillary.export.fmi.variables import Interface, configuration_sources, motion_rates
 from armillary.export.text.body import Place, section_text
 from armillary.export.text.configurations import has_function
@@ -153,15 +153,6 @@ def _seeded_functions(source: Source, clocks: Collection[int]) -> tuple[list[str
     return [*labels, *program.outputs.labels, *events], [*rates, *program.outputs.results, *watched]
 
 
-_APART = """\
-#if defined(__GNUC__)
-#define APART __attribute__((noinline)) /* pieces of long functions stay apart: quicker to compile */
-#else
-#define APART
-#endif
-"""
-
-
 def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[str, str]:
     """Return headers and sources by file name; ``clocks`` are the event numbers of periodic updates."""
     model = CModel(source, USUAL)
@@ -216,7 +207,7 @@ def _derivatives_source(source: Source, wanted: SeededSection, what: str, about:
     tables = [lookup_function(name, table, model.printer) for table, name in model.printer.tables.items()]
     tables.append(model.contacts(code))
     head = [f"{name}.c: {source.description.name}: {what}", "", *about]
-    parts = [block(head), '#include "variables.h"', "#include <math.h>", _APART]
+    parts = [block(head), '#include "variables.h"', "#include <math.h>", APART]
     return (
         "\n\n".join(
             p.rstrip() for p in (*parts, trigonometry(code), helpers(code), *tables, code) if p.strip()

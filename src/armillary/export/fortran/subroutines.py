@@ -9,7 +9,7 @@ from armillary.export.fortran.printer import WIDTH, character_constant, literal
 from armillary.export.fortran.solver import assembly_text, fortran_settings
 from armillary.export.text.body import SectionText, Step, closing, field_names
 from armillary.export.text.configurations import change_functions
-from armillary.export.text.description import StateDescription, Stored
+from armillary.export.text.description import initial_text
 from armillary.export.text.files import example_timing, fill, note, operations_text, run_keys, template
 from armillary.export.text.printer import bytes_of, list_items, partial_sums, wrap_statement
 from armillary.export.text.source import SectionFunction, Sections, Source, features
@@ -353,13 +353,6 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
     return "\n".join([*lines, "  end subroutine check_physical"]) + "\n"
 
 
-def _in_model_units(item: StateDescription | Stored) -> str:
-    """Return an initial value in the units of the equations: the value in its stated units times a factor."""
-    if item.factor == 1.0:
-        return literal(item.initial)
-    return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
-
-
 def _initial_functions(made: Source) -> str:
     """Return the initial state and memory, as functions."""
     d = made.description
@@ -367,7 +360,7 @@ def _initial_functions(made: Source) -> str:
     lines = [f"  ! {what}", "  pure function initial_state() result(state)"]
     lines.append("    real(dp) :: state(n_states)")
     for k, s in enumerate(d.starts):
-        lines.append(f"    state({k + 1}) = {_in_model_units(s)}  ! {note(s.name, s.units, s.about)}")
+        lines.append(f"    state({k + 1}) = {initial_text(s, literal)}  ! {note(s.name, s.units, s.about)}")
     lines += [
         "  end function initial_state",
         "",
@@ -380,7 +373,7 @@ def _initial_functions(made: Source) -> str:
     if not d.memory:
         lines.append("    memory = 0.0_dp")
     for k, m in enumerate(d.memory):
-        value = _in_model_units(m) if m.period is None else f"start + {literal(m.period)}"
+        value = initial_text(m, literal) if m.period is None else f"start + {literal(m.period)}"
         lines.append(f"    memory({k + 1}) = {value}  ! {note(m.name, m.units, m.about)}")
     return "\n".join([*lines, "  end function initial_memory"]) + "\n"
 

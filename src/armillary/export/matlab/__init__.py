@@ -20,7 +20,7 @@ from armillary.algebra.tables import Piecewise
 from armillary.export.matlab.solver import assembly_text, change_values, contact_files, solver_values
 from armillary.export.text.body import SectionText, Step, closing, field_names
 from armillary.export.text.configurations import change_functions, contact_sources
-from armillary.export.text.description import StateDescription, Stored, reference_text
+from armillary.export.text.description import StateDescription, Stored, initial_text, reference_text
 from armillary.export.text.files import (
     example_timing,
     fill,
@@ -420,11 +420,6 @@ def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Seque
     ]
 
 
-def _in_model_units(item: StateDescription | Stored) -> str:
-    """Return an initial value in the units of the equations: the value in its stated units times a factor."""
-    return repr(item.initial) if item.factor == 1.0 else f"{item.initial / item.factor!r}*{item.factor!r}"
-
-
 def _initial_state(made: Source) -> str:
     states = made.description.starts
     lines = ["function state = initial_state(varargin)"]
@@ -433,7 +428,7 @@ def _initial_state(made: Source) -> str:
     )
     lines.append(f"state = zeros({len(states)}, 1);")
     for i, s in enumerate(states):
-        lines.append(f"state({i + 1}) = {_in_model_units(s)};  % {note(s.name, s.units, s.about)}")
+        lines.append(f"state({i + 1}) = {initial_text(s, repr)};  % {note(s.name, s.units, s.about)}")
     placed = made.start.placed if made.start is not None else {}
     lines += _replacing("state", "state", states)
     for body in dict.fromkeys(placed.values()):
@@ -456,7 +451,7 @@ def _initial_memory(made: Source) -> str:
     lines.append("% Values by name over it: initial_memory(start, 'name', value, ...).")
     lines.append(f"memory = zeros({len(memory)}, 1);")
     for i, m in enumerate(memory):
-        value = _in_model_units(m) if m.period is None else f"start + {m.period!r}"
+        value = initial_text(m, repr) if m.period is None else f"start + {m.period!r}"
         lines.append(f"memory({i + 1}) = {value};  % {note(m.name, m.units, m.about)}")
     return "\n".join([*lines, *_replacing("memory or input", "memory", memory), "end"]) + "\n"
 

@@ -11,7 +11,7 @@ parameter without a default is 1 here.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import parse_unit
 from armillary.algebra.walk import symbols
-from armillary.errors import SimulationError
+from armillary.errors import ParameterError, SimulationError
 from armillary.export.text.printer import column_name, one_line
 from armillary.model.parameter_meanings import parameter_descriptions
 from armillary.model.units import state_factor
@@ -251,6 +251,13 @@ def state_description(symbol: Expr, kind: str, value: float) -> StateDescription
     return StateDescription(symbol.data.name, kind, *_labels(symbol), value, state_factor(symbol))
 
 
+def initial_text(item: StateDescription | Stored, literal: Callable[[float], str]) -> str:
+    """Return an initial value in the units of the equations: the value in its stated units times a factor."""
+    if item.factor == 1.0:
+        return literal(item.initial)
+    return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
+
+
 def _labels(symbol: Expr, about: str = "") -> tuple[str, str]:
     return symbol.data.units or "", about or symbol.data.about
 
@@ -401,7 +408,11 @@ def start_values(
 
     equations, instance = model.equations, Instance(model, parameters)
     stored = initial_memory(equations, None, 0.0)
-    place = model.place_at_start(instance, initial, 0.0, stored)
+    begins = stored.copy()
+    if initial is None:  # a program decides on its contacts where a run starts, which may be elsewhere
+        names = list(equations.system.memories)
+        begins[[names.index(c.status.data.name) for c in equations.system.contacts.values()]] = 0
+    place = model.place_at_start(instance, initial, 0.0, begins)
     state, symbols = instance.pack_state(place), list(equations.program.state)
     given = state.copy()
     if equations.conversion is not None:
@@ -443,7 +454,7 @@ def last_row(
     """
     try:
         run = model.run_with(RunSettings(step * steps, step=step, method="rk4"), parameters=parameters)
-    except SimulationError:
+    except (ParameterError, SimulationError):  # contacts may overlap at the described start
         return None
     if not several and "configurations" in run.info:
         return None

@@ -424,6 +424,26 @@ def routine_function(
 
 
 @dataclass(frozen=True, eq=False)
+class PreparedRoutine:
+    """An entry of a method with its arrays: a call copies values into some of them and runs the entry.
+
+    The addresses of arrays take longer than the code of a small problem.
+    """
+
+    arrays: dict[str, np.ndarray]
+    run: Callable[[], None]
+
+    def __call__(self, **values: object) -> None:
+        for name, value in values.items():
+            self.arrays[name][...] = value
+        self.run()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """Return an array, which the next call overwrites."""
+        return self.arrays[name]
+
+
+@dataclass(frozen=True, eq=False)
 class RoutineMethod:
     """The compiled entries of a method, and the engine that owns their code."""
 
@@ -432,6 +452,13 @@ class RoutineMethod:
 
     def __call__(self, entry: str, fields: np.ndarray) -> None:
         self.entries[entry](fields.ctypes.data)
+
+    def prepare(
+        self, entry: str, layout: RoutineLayout, values: Mapping[str, int | np.ndarray]
+    ) -> PreparedRoutine:
+        """Return an entry with its own arrays, for repeated calls."""
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        return PreparedRoutine(arrays, self.bind(entry, layout.fields(values)))
 
     def bind(self, entry: str, fields: np.ndarray) -> Callable[[], None]:
         """Return a function that calls an entry with the same fields each time.

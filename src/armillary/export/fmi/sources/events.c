@@ -12,7 +12,7 @@
 
 #include "fmu.h"
 
-/* Euler parameters and closed loops that are off by more are put right, at the cost of an event. */
+/* Larger errors of Euler parameters and closed loops are corrected, at the cost of an event. */
 #define DRIFT 1e-5
 
 int fmu_accumulates(fmu *me, int k)
@@ -127,7 +127,7 @@ double fmu_next_jump(fmu *me)
 #endif
 }
 
-/* How far Euler parameters and closed loops are off; `state` is put right. */
+/* The error of Euler parameters and closed loops, which is corrected in `state`. */
 static double drift(const fmu *me, double *state)
 {
     const model_run *run = &me->now.run;

@@ -38,7 +38,7 @@
 
 enum { FMU_OK, FMU_WARNING, FMU_DISCARD, FMU_ERROR };  /* the same numbers in FMI 2 and 3 */
 
-/* Where an instance stands; single bits, so that a function can list those in which it may be called. */
+/* The mode of an instance; single bits, so that a function can list the modes in which it may be called. */
 enum {
     INSTANTIATED = 1,
     INITIALIZING = 2,

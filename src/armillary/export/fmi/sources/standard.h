@@ -1,6 +1,6 @@
-/* standard.h: the functions that FMI 2.0 and 3.0 have alike, except for the names that fmi2.c and fmi3.c define before they
- * include it: FMI(name) is a name of the version, NAME(name) its text, SAVED(before, after) one around the word for a
- * saved state, RATES that of derivatives; ONLY is the kind of variables that there are.
+/* standard.h: the functions common to FMI 2.0 and 3.0. Names that differ are macros, which fmi2.c and fmi3.c define before
+ * they include it: FMI(name) is a name of the version, NAME(name) its text, SAVED(before, after) a name that contains the
+ * word for a saved state, RATES the name of the derivatives; ONLY is the kind of all variables.
  */
 
 #include <stdio.h>
@@ -32,7 +32,7 @@
 
 static void log_message(const fmu *me, int status, const char *message);
 
-/* A new instance, ready to be initialized; nothing where this FMU is not the one that is requested. */
+/* A new instance, ready to be initialized; NULL if the importer requests another FMU. */
 static fmu *begun(fmu *me, const char *name, const char *token, const char *what)
 {
     const char *kind = me->cosimulation ? "co-simulation" : "model exchange";
