@@ -124,6 +124,25 @@ def test_clutches_that_contradict_each_other_load_each_other_until_one_slides() 
             assert abs(motion) < 1e-8 or force == pytest.approx(-np.copysign(limit, motion))
 
 
+@pytest.mark.parametrize("friction", [0.1, 0.6])
+def test_a_slip_that_reverses_at_the_greatest_reach_of_two_links_jams(friction: float) -> None:
+    """Normal and slip have nearly one row, t ≈ 4.5 n, and the slip's acceleration differs from 4.5 times the
+    normal's, whatever the forces: it slides on in that direction. With μ > 1/4.5 its friction would press it
+    down more than its normal force lifts it. So no statuses are found (random mechanism 600852); as it jams,
+    an impulse stops the links, though a force has a lever of 1e-9 for that.
+    """
+    normal, across = np.array([0.09, 0.008]), np.array([0.008, -0.09])
+    J = np.array([normal, 4.5 * normal + 1e-9 * across])
+    free = np.array([-0.5, -0.5 * 4.5 + 0.01])
+    found = solve(J, free, [(0, (1,))], [friction])
+    assert found["failed"][0] == (1 if friction > 1 / 4.5 else 0)
+    assert found["doubt"][0] == (1 if friction > 1 / 4.5 else 0)
+    speeds = 0.3 * np.array([0.008, -0.09])
+    found = solve(J, J @ speeds, [(0, (1,))], [friction], active=[4])
+    assert found["loaded"] == pytest.approx(-speeds, rel=1e-5)
+    assert J.T @ found["force"] == pytest.approx(-speeds, rel=1e-5)
+
+
 def test_forces_that_grow_without_end_are_no_solution() -> None:
     """A wall on each side, both approached: b is that of no motion, and relaxation diverges."""
     J = np.array([[1.0], [-1.0]])

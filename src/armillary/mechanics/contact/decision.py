@@ -28,8 +28,9 @@ impulses agree with them, the impact has no rebound.
 While contacts slide, there may be no admissible forces, though nothing approaches (Painlevé's paradox): the
 friction of such a contact presses it onto its surface, in proportion to its normal force. It jams: an impulse
 stops its slip and its normal motion, the limit of a stiff contact without restitution (impact without
-collision). A contact whose force grows without bound while it slides jams too (dynamic jam). The status
-"jams" has no duration; the event that ends it applies the impulse.
+collision). A contact whose force grows without bound while it slides jams too (dynamic jam), and so does
+one whose slip reverses at the greatest reach of its bodies, if friction would press it down after that. The
+status "jams" has no duration; the event that ends it applies the impulse.
 
 Bounces that come faster and faster end after a finite time. A contact settles if all following flights, each
 e (at least ½) times as long as the previous one, would end within SETTLED times the longest flight since the
@@ -346,7 +347,7 @@ def _impact(
             slow = length_of([velocities[row] for row in c.slip]) <= times(LAST_BOUNCES, c.gentle)
             stopped = fn.select(slow, 3, 2)
         active = fn.select(c.touches, fn.select(calm, stopped, 1), 0)
-        active = fn.select(c.jams, 3, active) if c.slip else active
+        active = fn.select(c.jams, 4, active) if c.slip else active
         before_it = fn.or_(hits[c.name], c.closed)
         choices.append(
             _Choice(c.slip, active, 1, c.friction, c.friction, 0, 0, before_it, (0,) * len(c.slip))

@@ -66,7 +66,8 @@ class Contacts:
     loaded: ContactSpeeds  # rates, or speeds, with forces: D λ is added
     # A problem of complementarity: its data and its solution, by contact.
     rebound: ContactRows  # is added to `free`; left out if no statuses are found with it
-    active: ContactReals  # 1: may have a force, 2: its normal holds with force of any sign, 3: its slip, too
+    # 1: may have a force, 2: its normal holds with force of any sign, 3: its slip, too, 4: it jams
+    active: ContactReals
     rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
     friction: ContactReals  # μ while it slides
     static: ContactReals  # μ_s at rest
@@ -120,6 +121,8 @@ class Contacts:
     idle: ContactReals  # 1 for slides that begin, but do not move
     cosine: ContactReals  # cosine of the angle by which the slip rows of a contact have been turned
     sine: ContactReals
+    parted: ContactRows  # share of the normal that was subtracted from the slip row of a contact that jams
+    magnified: ContactRows  # factor of that slip row
 
 
 def measure_rows(run: Contacts) -> None:

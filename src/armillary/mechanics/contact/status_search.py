@@ -278,6 +278,71 @@ def find_doubt(run: Contacts) -> truth:
     return some
 
 
+def find_wedges(run: Contacts) -> None:
+    """Set `doubt` for contacts at rest that can press themselves onto their surface by friction.
+
+    Where normal and slip have nearly one row, as at the greatest reach of two links, no forces of the contact
+    move one relative to the other. If velocities do, it neither sticks nor, with such friction, slides.
+    """
+    for c in range(N_CONTACTS):
+        if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.rests[c] < 0.75:
+            continue
+        if run.active[c] < 0.5 or run.active[c] > 1.5:
+            continue
+        n: whole = NORMAL_ROW[c]
+        square: real = 0.0
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            along: real = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                column: real = run.columns[at(k, N_CONTACT_SPEEDS, s)]
+                along = along + run.jacobian[at(n, N_CONTACT_SPEEDS, s)] * column
+            square = square + along * along
+        if run.diagonal[n] > 0.0 and run.friction[c] * sqrt(square) >= run.diagonal[n]:
+            run.doubt[c] = 1.0
+
+
+def part_jammed_rows(run: Contacts) -> None:
+    """Replace each slip row t of a contact that jams by f (t − κ n), which its normal n does not move.
+
+    These rows hold the same motion. But where t is nearly κ n, the small difference has the direction of the
+    motion that ends as the contact jams; f gives it the size of t, so that it is not lost to rounding.
+    """
+    for c in range(N_CONTACTS):
+        if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.active[c] < 3.5:
+            continue
+        n: whole = NORMAL_ROW[c]
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            along: real = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                lever: real = run.jacobian[at(k, N_CONTACT_SPEEDS, s)]
+                along = along + lever * run.columns[at(n, N_CONTACT_SPEEDS, s)]
+            run.parted[k] = along / run.diagonal[n] if run.diagonal[n] > 0.0 else 0.0
+            own: real = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                i: whole = at(k, N_CONTACT_SPEEDS, s)
+                j: whole = at(n, N_CONTACT_SPEEDS, s)
+                run.jacobian[i] = run.jacobian[i] - run.parted[k] * run.jacobian[j]
+                run.columns[i] = run.columns[i] - run.parted[k] * run.columns[j]
+                own = own + run.jacobian[i] * run.columns[i]
+            run.magnified[k] = sqrt(run.diagonal[k] / own) if own > 0.0 and run.diagonal[k] > 0.0 else 1.0
+            run.free[k] = run.magnified[k] * (run.free[k] - run.parted[k] * run.free[n])
+            for s in range(N_CONTACT_SPEEDS):
+                place: whole = at(k, N_CONTACT_SPEEDS, s)
+                run.jacobian[place] = run.magnified[k] * run.jacobian[place]
+                run.columns[place] = run.magnified[k] * run.columns[place]
+    measure_rows(run)
+
+
+def join_jammed_rows(run: Contacts) -> None:
+    """Give forces by parted rows to the normals and slips of contacts that jam."""
+    for c in range(N_CONTACTS):
+        if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.active[c] < 3.5:
+            continue
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            run.force[k] = run.magnified[k] * run.force[k]
+            run.force[NORMAL_ROW[c]] = run.force[NORMAL_ROW[c]] - run.parted[k] * run.force[k]
+
+
 def begin_statuses(run: Contacts) -> None:
     """Set first statuses: contacts that were closed or approach are closed, slips that may stick stick."""
     for c in range(N_CONTACTS):
@@ -405,6 +470,7 @@ def solve_contacts(run: Contacts) -> None:
     for i in range(N_CONTACT_ROWS):
         run.free[i] = run.free[i] + run.rebound[i]
         rebounds = rebounds or abs(run.rebound[i]) > 0.0
+    part_jammed_rows(run)
     found = search_statuses(run)
     if not found:
         again = stop_slow_slides(run)
@@ -422,8 +488,10 @@ def solve_contacts(run: Contacts) -> None:
             slides: truth = run.active[c] > 0.5 and run.rests[c] < 0.75
             if slides and NORMAL_ROW[c] != NONE:
                 run.doubt[c] = 1.0
+        find_wedges(run)
     move_rows(run)
     load_speeds(run)
+    join_jammed_rows(run)
     turn_back(run)
     run.failed[FIRST] = 0.0
     if doubt:

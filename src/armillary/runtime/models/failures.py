@@ -320,11 +320,15 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
             f"no impulses are admissible in the impact at t = {result.t_stop:.6g} s{event} ({names}); use "
             "law='poisson', another friction=, or give the contacts a stiffness="
         )
-    return (
-        f"no forces are admissible at t = {result.t_stop:.6g} s{event} ({names}): a contact that slides can "
-        "neither press on its surface nor leave it (Painlevé's paradox); use a smaller friction=, or give it "
-        "a stiffness="
-    )
+    jammed = [f"'{c.name}'" for c in system.contacts.values() if int(stored[c.status.data.name]) == JAMS]
+    why = "no statuses of these contacts agree with the forces that they give"
+    if jammed:
+        why = (
+            f"an impulse has stopped {', '.join(jammed)}, since a contact that slides could neither press on its "
+            "surface nor leave it (Painlevé's paradox), but no finite forces hold the bodies there, as where "
+            "normal and friction act along nearly one line; use a smaller friction=, or give it a stiffness="
+        )
+    return f"no forces are admissible at t = {result.t_stop:.6g} s{event} ({names}): {why}"
 
 
 def doubtful_contacts(result: Integration, instance: Instance) -> str:
