@@ -326,7 +326,8 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
         why = (
             f"an impulse has stopped {', '.join(jammed)}, since a contact that slides could neither press on "
             "its surface nor leave it (Painlevé's paradox), but no finite forces hold the bodies there, as "
-            "where normal and friction act along nearly one line; use a smaller friction=, or give it a stiffness="
+            "where normal and friction act along nearly one line; use a smaller friction=, or give it "
+            "a stiffness="
         )
     return f"no forces are admissible at t = {result.t_stop:.6g} s{event} ({names}): {why}"
 
