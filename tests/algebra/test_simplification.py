@@ -240,6 +240,14 @@ class TestDimensions:
         ratio = symbol("r", "parameter", dimension=LENGTH / LENGTH)
         assert (number(3, FORCE / LENGTH) * ratio * x + k * x).dimension is FORCE
 
+    def test_the_number_that_remains_of_a_sum_keeps_its_dimension(self):
+        """A sum of lengths of which all symbols cancel is a length, and its product with a force a moment."""
+        height, force = number(0.29, LENGTH), symbol("F", dimension=FORCE)
+        left = (height - self.x) + self.x
+        assert (left.data, left.dimension) == (0.29, LENGTH)
+        assert (left * force).dimension is MOMENT
+        assert (self.x - (self.x - height)).dimension is LENGTH
+
     def test_zero_fits_everywhere(self):
         assert self.x + ZERO is self.x
         assert (self.x - self.x) + self.v is self.v

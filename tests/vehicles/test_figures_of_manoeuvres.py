@@ -64,6 +64,22 @@ def test_a_sine_has_the_gains_and_delays_of_a_car_that_follows_late() -> None:
         assert found[f"{name} delay"] == pytest.approx(delay, abs=1e-4)
 
 
+def test_the_peak_of_a_sine_is_the_first_one_also_where_the_second_is_larger() -> None:
+    """A response whose second half swings 1.4 times as far as the first one, to the other side."""
+
+    def motion(t: np.ndarray, given: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        angle = np.degrees(given["steer"])
+        return {
+            "yaw velocity": np.where(angle < 0, 1.4, 1.0) * 3.0 * angle,
+            "lateral acceleration": np.where(angle < 0, 1.4, 1.0) * -0.5 * angle,
+        }
+
+    found = veh.sine_steer(car_that_moves(motion), steer=0.02, speed=V, frequency=0.5)
+    assert found["yaw velocity peak"] == pytest.approx(3.0 * np.degrees(0.02), rel=1e-4)
+    assert found["yaw velocity gain"] == pytest.approx(3.0, rel=1e-4)
+    assert found["lateral acceleration peak"] == pytest.approx(-0.5 * np.degrees(0.02), rel=1e-4)
+
+
 def oscillator(t: np.ndarray, given: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """Yaw velocity with gain 3 1/s, 1.2 Hz and damping 0.4, in deg/s; lateral acceleration 20 m/s² per rad
     with a lag of 0.25 s.

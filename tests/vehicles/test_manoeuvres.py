@@ -54,6 +54,16 @@ def test_figures_of_the_linear_car_are_those_of_the_textbook(front: float, rear:
     assert np.isnan(veh.handling_figures(linear_car(front, rear), 20.0, critical=False).critical_speed)
 
 
+@pytest.mark.parametrize("speed", [10.0, 45.0, 130.0])
+def test_a_critical_speed_is_found_from_below_and_from_above(speed: float) -> None:
+    """√(L/−K) with K = m/L (b/Cf − a/Cr), also for a car that is already faster."""
+    front, rear = 8e4, 5e4
+    car = linear_car(front, rear)
+    expected = np.sqrt(-L / gradient(front, rear))
+    assert 10 < expected < 45
+    assert np.isclose(veh.handling_figures(car, speed).critical_speed, expected, rtol=1e-7)
+
+
 def test_a_critical_speed_is_found_up_to_the_end_of_the_search() -> None:
     """Critical at 110 m/s, between the last of the trial speeds that grow by 1.3 and 120 m/s."""
     front = 7e4
@@ -157,6 +167,9 @@ def test_a_driver_passes_the_lane_change_slowly_and_fails_it_fast() -> None:
     track = veh.double_lane_change_track()
     slow = veh.lane_change(driven_car(), track, speed=50 / 3.6)
     assert slow.passed and slow["cones touched"] == 0 and 0 < slow["least distance to the edges"] < 0.22
+    beyond = np.asarray(slow.run["body.q1"]) > track.lanes[-1].end
+    assert slow["exit speed"] == 3.6 * slow.run["speed"][int(np.argmax(beyond))]
+    assert slow["exit speed"] != 3.6 * slow.run["speed"][-1]
     fast = veh.lane_change(driven_car(), track, speed=90 / 3.6)
     assert not fast.passed and fast["cones touched"] > 0 and "failed" in fast.table()
     y = np.interp(75.0, slow.run["body.q1"], slow.run["body.q2"])

@@ -254,6 +254,45 @@ def test_the_work_of_an_engine_is_that_of_wheels_clutch_and_rotor() -> None:
     assert 0.99 < heat / -run["work_brakes"][-1] < 1
 
 
+@pytest.mark.parametrize("given", ["number", "expression"])
+def test_a_clutch_transmits_its_capacity_at_most_and_nothing_when_open(given: str) -> None:
+    """A change of gears at once makes the clutch slip by 130 rad/s: it then transmits its capacity of
+    300 N·m, not also the torque of a damper. An open clutch lets the engine turn alone: J ω̇ = T.
+    """
+    s = arm.System("clutch")
+    sled = s.body("sled", joint=arm.Prismatic("x"), mass=1000, inertia=0)
+    wheels = [
+        veh.add_wheel(
+            s, name, sled, veh.LinearTyre(5e4, slip_stiffness=5e4), at=(0, side * 0.7, 0.285), mass=20,
+            inertia=(0.5, 0.9, 0.5),
+        )
+        for name, side in (("left", 1), ("right", -1))
+    ]  # fmt: skip
+    share = s.input("share")
+    s.input("gear")
+    train = veh.add_powertrain(
+        s, "engine", sled, *wheels, engine=lambda speed, pedal: 100.0 * pedal, pedal=1.0, inertia=0.2,
+        gear=s.expression("gear"), clutch=300.0 if given == "number" else 300.0 * share, ratios=[10.0, 5.0],
+        final=1.0, start=200.0,
+    )  # fmt: skip
+    s.output("torque", train.clutch_torque)
+    s.output("loss", train.clutch_loss)
+    run = s.derive().compile().simulate(
+        1.0, step=2e-4, initial={"sled.u1": 6.0, "left.u1": 20.0, "right.u1": 20.0},
+        inputs={"gear": arm.Signal([0, 0.4], [1.0, 2.0], interpolation="hold"),
+                "share": arm.Signal([0, 0.7], [1.0, 0.0], interpolation="hold")},
+    )  # fmt: skip
+    torque, time = np.asarray(run["torque"]), np.asarray(run.time)
+    assert np.max(np.abs(torque)) <= 300 * (1 + 1e-12)
+    slipping = (time > 0.42) & (time < 0.5)
+    assert np.allclose(torque[slipping], 300, rtol=1e-3)
+    if given == "expression":
+        late = time > 0.701
+        assert not np.any(torque[late])
+        gain = np.diff(np.asarray(run["engine_speed"])[late]) / np.diff(time[late])
+        assert np.allclose(gain, 100 / 0.2, rtol=1e-9)
+
+
 def test_gears_are_changed_where_the_engine_reaches_its_limits() -> None:
     """A sled speeds up to 20 m/s and slows down towards 2.9 m/s: shifts happen where the wheels turn at up/i
     and down/i of the gear that is left, in the order of the gears, and the pedals hold the speeds.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -25,6 +28,26 @@ CAMS = {"radius": 0.3, "contact_length": 0.1, "shift": 0.8, "length": 1.0, "heig
 
 def tyre() -> veh.Tyre:
     return veh.read_tyre(FILE, changes={"VERTICAL_STIFFNESS": 2e5})
+
+
+@cache
+def small_car() -> veh.Car:
+    return veh.single_track_car(veh.LinearTyre(6e4), veh.LinearTyre(7e4))
+
+
+def steered_car() -> Any:
+    """What a lane change asks of a car before it drives."""
+    return SimpleNamespace(system=SimpleNamespace(parameters=("driver_preview",)))
+
+
+def powertrain(**given: Any) -> None:
+    """Add a powertrain of wheels that are never reached."""
+    numbers: dict[str, Any] = {"ratios": [3.0, 2.0], "final": 3.3} | given
+    s = arm.System("s")
+    absent: Any = None
+    veh.add_powertrain(
+        s, "engine", absent, absent, absent, engine=electric_motor(200.0, 1e5), pedal=1.0, gear=1.0, **numbers
+    )
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
@@ -50,6 +73,104 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     },
     "intervals": (lambda: SharpDriver(PATH, 20.0, preview=1.04), "preview=1.04 s is no multiple"),
     "motor": (lambda: electric_motor(math.nan, 1e5), "must be positive and finite"),
+    **{
+        f"{name}={value} of a tyre": (
+            lambda name=name, value=value: veh.LinearTyre(6e4, **{name: value}),
+            f"LinearTyre: {name}={value} must be ",
+        )  # type: ignore[misc]
+        for name, value in (
+            ("radius", 0.0),
+            ("vertical_stiffness", -1.0),
+            ("relaxation_kappa", 0),
+            ("relaxation_alpha", -1.0),
+            ("relaxation_alpha", math.nan),
+            ("vertical_damping", -1.0),
+            ("rolling_resistance", math.inf),
+        )
+    },
+    **{
+        f"powertrain with {given}": (lambda given=given: powertrain(**given), sentence)  # type: ignore[misc]
+        for given, sentence in (
+            ({"ratios": []}, "ratios of zero transmit nothing"),
+            ({"ratios": [3.0, 0.0]}, "ratios of zero transmit nothing"),
+            ({"ratios": 3.0}, "must be a list of numbers"),
+            ({"ratios": [3.0, "x"]}, "must be a list of numbers"),
+            ({"ratios": [math.nan]}, "must be a list of numbers"),
+            ({"final": 0.0}, "final=0.0"),
+            ({"inertia": math.nan}, "inertia=nan of the engine must be positive"),
+            ({"clutch": 0.0}, "clutch=0.0 must be a positive capacity"),
+            ({"clutch": -5.0}, "for a clutch that opens give an expression"),
+            ({"torsion": (0.0, 1.0)}, "must be a positive stiffness"),
+            ({"torsion": (1.0,)}, "must be a positive stiffness"),
+        )
+    },
+    **{
+        f"{name} at {speed} m/s": (
+            lambda call=call, speed=speed: call(speed),
+            f"speed={speed!r} must be a positive, finite number of m/s",
+        )  # type: ignore[misc]
+        for name, call in {
+            "handling": lambda v: veh.handling_figures(small_car(), v),
+            "circle": lambda v: veh.steady_circle(small_car(), speed=v, steer=[0.01]),
+            "diagram": lambda v: veh.handling_diagram(small_car(), speed=v, steer=[0.01, 0.02]),
+            "lane change": lambda v: veh.lane_change(steered_car(), veh.double_lane_change_track(), speed=v),
+            "step": lambda v: veh.step_steer(small_car(), steer=0.01, speed=v),
+        }.items()
+        for speed in (0.0, -3, math.nan, "20 m/s")
+    },
+    **{
+        f"{name} with {given}": (
+            lambda name=name, given=given: getattr(veh, name)(
+                small_car(), **{"steer": 0.01, "speed": 20.0} | given
+            ),
+            f"{name}: {next(iter(given))}={next(iter(given.values()))!r} must be a ",
+        )  # type: ignore[misc]
+        for name, given in (
+            *(
+                (name, {"steer": steer})
+                for name in (
+                    "sine_steer",
+                    "pulse_steer",
+                    "random_steer",
+                    "sine_with_dwell",
+                    "j_turn",
+                    "fishhook",
+                )
+                for steer in (0.0, math.nan, "1 deg")
+            ),
+            ("sine_steer", {"frequency": 0}),
+            ("pulse_steer", {"width": -0.1}),
+            ("pulse_steer", {"highest": math.nan}),
+            ("pulse_steer", {"highest": 0}),
+            ("random_steer", {"duration": 0}),
+            ("random_steer", {"duration": math.nan}),
+            ("random_steer", {"highest": -1.0}),
+            ("sine_with_dwell", {"frequency": 0}),
+            ("j_turn", {"rate": 0}),
+            ("fishhook", {"rate": math.inf}),
+        )
+    },
+    "pulse that does not end": (
+        lambda: veh.pulse_steer(small_car(), steer=0.01, speed=20.0, duration=0.8),
+        "duration=0.8 s must exceed the pulse, 0.9 s",
+    ),
+    **{
+        f"circles of {given}": (
+            lambda given=given: veh.steady_circle(small_car(), speed=20.0, **given),
+            "lists of finite numbers, one for each circle",
+        )  # type: ignore[misc]
+        for given in ({"radius": []}, {"steer": []}, {"steer": [math.nan]}, {"radius": ["50 m"]})
+    },
+    "radius": (lambda: veh.steady_circle(small_car(), speed=20.0, radius=[50.0, 0.0]), "0 m is no circle"),
+    **{
+        f"fastest {low} {high} {within}": (
+            lambda low=low, high=high, within=within: veh.fastest(
+                lambda v: pytest.fail("driven"), low, high, within=within
+            ),
+            "speeds must rise and the step be positive",
+        )  # type: ignore[misc]
+        for low, high, within in ((20.0, 10.0, 0.1), (10.0, 20.0, 0.0), (0.0, 20.0, 0.1))
+    },
     "preload": (lambda: Differential("limited", preload=-5.0), "preload=-5 and ramp=0.3 are friction"),
     "lock ramp": (lambda: Differential("limited", ramp=math.nan), "finite numbers from 0 on"),
     **{

@@ -144,6 +144,10 @@ def test_a_file_that_is_cut_off_names_what_is_missing(tmp_path: Path) -> None:
     message = r"cut\.tir: the formula needs PCY1, PDY1, PKY1, PKY2, which are missing; add them .*cut off"
     with pytest.raises(arm.ModelError, match=message):
         veh.read_tyre(path)
+    whole = veh.read_tir(MADE_UP)
+    one = replace(whole, values={name: value for name, value in whole.values.items() if name != "PDY1"})
+    with pytest.raises(arm.ModelError, match="the formula needs PDY1, which is missing; add it to the file"):
+        veh.read_tyre(one)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,20 @@ def free_rig() -> object:
     return rig(veh.read_tyre(DATA / "mf_185_80R14.tir"), driven=False).derive().compile()
 
 
+def test_a_wheel_whose_hub_cannot_rise_has_the_load_of_its_deflection() -> None:
+    """A hub at 0.29 m on a sled, a tyre of 0.3 m and 200 N/mm: 2 kN less the first millimetre of contact, in
+    which the force is smoothed, and moments with their units.
+    """
+    s = arm.System("sled on a wheel")
+    sled = s.body("sled", joint=arm.Prismatic("x"), mass=1000, inertia=0)
+    tyre = veh.LinearTyre(5e4, slip_stiffness=5e4)
+    wheel = veh.add_wheel(s, "wheel", sled, tyre, at=(0, 0.7, 0.29), **WHEEL)  # type: ignore[arg-type]
+    s.output("lever z", arm.dot(wheel.lever, s.ground.z), units="mm")
+    run = s.derive().compile().simulate(0.1, step=1e-3, initial={"sled.u1": 5.0, "wheel.u1": 17.0})
+    assert np.allclose(run["wheel Fz"], 2000, rtol=1e-12)
+    assert np.allclose(run["lever z"], -290, rtol=1e-12)
+
+
 def test_a_step_of_steer_builds_up_as_the_closed_form() -> None:
     """tan α = −tan δ (1 − exp(−V cos δ t/σ)); RK4 with steps of 1 ms and a lag of 25 ms: 2e-9."""
     run = linear_rig().simulate(0.3, step=1e-3, initial={"slide.q1": 0.28, "wheel.u1": 68.2},

@@ -252,6 +252,7 @@ def collect_terms(stack: list[tuple[float, Expr]], *, checked: bool = False) -> 
             offset, coefficients = e.data
             if offset:
                 constant += c * offset
+                constant_dimension = e.dimension
             stack += zip(coefficients if c == 1 else [-ci for ci in coefficients], e.args, strict=True)
         elif e in collected:
             collected[e] += c

@@ -18,9 +18,10 @@ import numpy as np
 import armillary as arm
 from armillary.vehicles.cars import Car
 from armillary.vehicles.manoeuvres.open_loop import START, drive
+from armillary.vehicles.manoeuvres.result import require_speed
 
 YAW, SIDE = "yaw velocity", "lateral acceleration"
-FASTEST = 120.0  # m/s, end of the search for a critical speed
+SLOWEST, FASTEST = 1.0, 120.0  # m/s, ends of the search for a critical speed
 DEGREE = np.pi / 180
 
 
@@ -63,10 +64,21 @@ def steady_circle(
     """
     if (steer is None) == (radius is None):
         raise arm.ModelError("steady_circle: give either steer= or radius=")
+    require_speed(speed)
+    given = np.atleast_1d(np.asarray(steer if radius is None else radius))
+    if given.ndim > 1 or not given.size or given.dtype.kind not in "if" or not np.isfinite(given).all():
+        raise arm.ModelError(
+            "steady_circle: steer= and radius= are lists of finite numbers, one for each circle; "
+            "give one or more"
+        )
+    if radius is not None and not given.all():
+        raise arm.ModelError(
+            "steady_circle: a radius of 0 m is no circle; give others, negative to the right"
+        )
     points: list[arm.OperatingPoint] = []
     starts: object = car.start(speed) or None
     rows = []
-    for value in steer if steer is not None else () if radius is None else radius:
+    for value in map(float, given):
         how: dict[str, object] = {"parameters": car.hands_off(speed), "starts": starts}
         if steer is not None:
             how["memory"] = {"steer": value * car.steering_ratio}
@@ -107,7 +119,7 @@ class Handling:
     acceleration_gain: float  # m/s² per rad
     understeer_gradient: float  # rad per m/s²
     characteristic_speed: float  # m/s, nan for an oversteering car
-    critical_speed: float  # m/s, above which straight running is unstable; nan if not found
+    critical_speed: float  # m/s, above which straight running is unstable; nan if there is none to 120 m/s
     frequencies: np.ndarray  # of the oscillating modes, Hz
     dampings: np.ndarray
 
@@ -127,8 +139,10 @@ class Handling:
 def handling_figures(car: Car, speed: float, *, critical: bool = True) -> Handling:
     """Return the figures of the linear model of straight running.
 
-    critical  find the speed above ``speed`` at which a real eigenvalue of the linear model passes zero
+    critical  find the speed at which a real eigenvalue of the linear model passes zero: above ``speed``, and
+              below it if the car is unstable there
     """
+    require_speed(speed)
     linear = _linear(car, speed)
     a, b, c, d = _without_cyclic(linear)
     steady = (d - c @ np.linalg.solve(a, b))[:, 0] * car.steering_ratio
@@ -168,26 +182,32 @@ def _without_cyclic(linear: arm.LinearModel) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _critical_speed(car: Car, speed: float) -> float:
-    """Return the speed above the given one at which det A changes its sign; nan if there is none up to
-    FASTEST.
+    """Return the speed at which det A changes its sign; nan if there is none up to FASTEST.
+
+    The search goes up from the given speed, and down if the linear car is unstable at that speed.
     """
 
     def sign(v: float) -> float:
         return float(np.linalg.slogdet(_without_cyclic(_linear(car, v))[0])[0])
 
     here = sign(speed)
-    low, high = speed, speed
-    while sign(high) == here:
-        if high >= FASTEST:
-            return np.nan
-        low, high = high, min(1.3 * high, FASTEST)
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        if sign(middle) == here:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    ways = [(1.3, max(FASTEST, speed))]
+    if np.max(np.linalg.eigvals(_without_cyclic(_linear(car, speed))[0]).real) > 0:
+        ways.insert(0, (1 / 1.3, min(SLOWEST, speed)))
+    for factor, end in ways:
+        near = far = speed
+        while sign(far) == here and far != end:
+            near, far = far, min(factor * far, end) if factor > 1 else max(factor * far, end)
+        if sign(far) == here:
+            continue
+        while abs(far - near) > 1e-9 * far:
+            middle = (near + far) / 2
+            if sign(middle) == here:
+                near = middle
+            else:
+                far = middle
+        return (near + far) / 2
+    return np.nan
 
 
 # Handling diagram and g-g diagram: the limits of a car in two plots.
@@ -233,6 +253,7 @@ def handling_diagram(car: Car, *, speed: float, steer: Sequence[float]) -> Handl
 
     The diagram ends before the first angle for which no steady circle is found.
     """
+    require_speed(speed)
     rows = []
     for angle in steer:
         try:

@@ -12,7 +12,7 @@ import numpy as np
 
 import armillary as arm
 from armillary.vehicles.cars import Car
-from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
+from armillary.vehicles.manoeuvres.result import Manoeuvre, peak, require_speed
 
 AHEAD = 20.0  # metres of straight running before the first cones
 OFFSET = 3.5  # m, lateral offset of the middle lane of ISO 3888-1
@@ -114,12 +114,14 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
     car      with a `PathDriver` of the track's path: ``full_car(…, driver=PathDriver(track.path))``
     release  drive without a drive force, as ISO 3888-2 asks, where this is the default
 
-    Verdict: no point of the body's outline leaves a lane, and the car reaches the end of the track.
+    Verdict: no point of the body's outline leaves a lane, and the car reaches the end of the track. The exit
+    speed is measured at the end of the last lane, or at the end of the run if the car does not arrive.
     """
     if "driver_preview" not in car.system.parameters:
         raise arm.ModelError(
             "lane_change: this car has no driver; build it with driver=PathDriver(track.path)"
         )
+    require_speed(speed)
     coasting = track.standard == "ISO 3888-2" if release is None else release
     last = track.lanes[-1].end + 10.0
     run: arm.Run = car.model.simulate(
@@ -140,10 +142,12 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
         y = rows[..., 1][inside]
         margin = min(margin, float(np.min(lane.left - y)), float(np.min(y - lane.right)))
     hit = _count_hit_cones(run, track.cones, values["a"] + OVERHANG, values["b"] + OVERHANG, track.width)
-    arrived = bool(np.max(run["body.q1"]) > track.lanes[-1].end)
+    beyond = np.asarray(run["body.q1"]) > track.lanes[-1].end
+    arrived = bool(beyond.any())
+    leaving = int(np.argmax(beyond)) if arrived else -1
     figures = {
         "entry speed": (3.6 * float(np.interp(AHEAD, run["body.q1"], run["speed"])), "km/h"),
-        "exit speed": (3.6 * float(run["speed"][-1]), "km/h"),
+        "exit speed": (3.6 * float(run["speed"][leaving]), "km/h"),
         "least distance to the edges": (margin, "m"),
         "cones touched": (float(hit), ""),
         "peak lateral acceleration": (peak(run["lateral acceleration"]), "m/s2"),
@@ -184,6 +188,11 @@ def draw_track(track: Track, rows: np.ndarray, path: str | os.PathLike[str]) -> 
 
 def fastest(test: Callable[[float], Manoeuvre], low: float, high: float, *, within: float = 0.1) -> float:
     """Return the highest speed between two at which a manoeuvre is passed, by bisection, m/s."""
+    if not (0 < low < high and within > 0):
+        raise arm.ModelError(
+            f"fastest: speeds must rise and the step be positive: 0 < low ({low:g}) < high ({high:g}), "
+            f"within={within:g}"
+        )
     if not test(low).passed:
         raise arm.ModelError(f"fastest: the manoeuvre fails at {low:g} m/s already; give a lower speed")
     while high - low > within:

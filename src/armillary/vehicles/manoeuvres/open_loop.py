@@ -13,7 +13,15 @@ import numpy as np
 
 import armillary as arm
 from armillary.vehicles.cars import CORNERS, Car
-from armillary.vehicles.manoeuvres.result import Manoeuvre, at_time, peak, require_whole_run
+from armillary.vehicles.manoeuvres.result import (
+    Manoeuvre,
+    at_time,
+    first_peak,
+    peak,
+    require_numbers,
+    require_speed,
+    require_whole_run,
+)
 
 START = 0.5  # s of straight running before the steering or braking begins
 DWELL = 0.5  # s of the sine with dwell
@@ -37,8 +45,7 @@ def drive(
     sample  least time between samples, s
     whole   name of a manoeuvre whose figures need the whole run: raise an error if the car overturns
     """
-    if not speed > 0:
-        raise arm.ModelError(f"speed={speed:g} m/s must be positive")
+    require_speed(speed)
     times, angles = steer
     scaled = [angle * car.steering_ratio for angle in angles]
     run: arm.Run = car.model.simulate(
@@ -62,8 +69,7 @@ def sine_steer(
     Figures: first peaks of yaw velocity and lateral acceleration over the peak steer angle, and their delays
     against the steer angle, by the largest correlation.
     """
-    if not steer or not frequency > 0:
-        raise arm.ModelError(f"sine_steer: steer={steer:g} and frequency={frequency:g} must not be zero")
+    require_numbers("sine_steer", positive={"frequency": frequency}, steer=steer)
     grid = np.linspace(0, 1 / frequency, 401)
     times = [0.0, *(START + grid), START + 1 / frequency + settle]
     angles = [0.0, *(steer * np.sin(2 * np.pi * frequency * grid)), 0.0]
@@ -76,7 +82,7 @@ def sine_steer(
     }
     for name, unit in (("yaw velocity", "deg/s"), ("lateral acceleration", "m/s2")):
         values = np.asarray(run[name])
-        top = peak(values)
+        top = first_peak(values)
         figures[f"{name} peak"] = (top, unit)
         figures[f"{name} gain"] = (abs(top) / np.degrees(abs(steer)), f"{unit}/deg")
         figures[f"{name} delay"] = (_delay(t, given, values), "s")
@@ -91,8 +97,12 @@ def pulse_steer(
     Figures: gain of the yaw velocity at low frequency, frequency and height of its peak, and the phase of the
     lateral acceleration at 1 Hz, from transforms of output over input up to ``highest`` Hz.
     """
-    if not steer or not width > 0:
-        raise arm.ModelError(f"pulse_steer: steer={steer:g} and width={width:g} must not be zero")
+    numbers = {"width": width, "highest": highest, "duration": duration}
+    require_numbers("pulse_steer", positive=numbers, steer=steer)
+    if duration <= START + width:
+        raise arm.ModelError(
+            f"pulse_steer: duration={duration:g} s must exceed the pulse, {START + width:g} s"
+        )
     times = [0.0, START, START + width / 2, START + width, duration]
     run = drive(car, duration, speed, (times, [0.0, 0.0, steer, 0.0, 0.0]), whole="pulse_steer")
     frequencies = np.linspace(0.1, highest, 117)
@@ -144,6 +154,7 @@ def random_steer(
     ``steer`` is its standard deviation. Spectra are computed from the second half of the run, which contains
     whole numbers of periods of each sine. Figures as for `pulse_steer`.
     """
+    require_numbers("random_steer", positive={"highest": highest, "duration": duration}, steer=steer)
     window = duration / 2
     step = 1 / window
     count = int(highest / step)
@@ -181,8 +192,7 @@ def sine_with_dwell(
     at most 35 % 1 s after the end of the steering, and 20 % after 1.75 s; and the lateral displacement 1.07 s
     after the steering begins is enough (the regulation asks for this only from 5 times the angle of 0.3 g).
     """
-    if not steer:
-        raise arm.ModelError("sine_with_dwell: steer=0 is no manoeuvre; give an angle in rad")
+    require_numbers("sine_with_dwell", positive={"frequency": frequency}, steer=steer)
     whole = 1 / frequency
     first = np.linspace(0, 0.75 * whole, 301)
     last = np.linspace(0.75 * whole, whole, 101)[1:]
@@ -218,8 +228,7 @@ def j_turn(car: Car, *, steer: float, speed: float, rate: float = np.radians(62.
 
     Verdict: at no time are both wheels of a side without load.
     """
-    if not steer:
-        raise arm.ModelError("j_turn: steer=0 is no turn; give an angle in rad")
+    require_numbers("j_turn", positive={"rate": rate}, steer=steer)
     rise = abs(steer) / rate
     run = drive(
         car, START + rise + 4.0, speed, ([0, START, START + rise], [0, 0, steer]), parameters=_coast(car)
@@ -234,8 +243,7 @@ def fishhook(car: Car, *, steer: float, speed: float, rate: float = np.radians(4
 
     Verdict: at no time are both wheels of a side without load.
     """
-    if not steer:
-        raise arm.ModelError("fishhook: steer=0 is no turn; give an angle in rad")
+    require_numbers("fishhook", positive={"rate": rate}, steer=steer)
     rise = abs(steer) / rate
     turn = START + rise + 0.25
     times = [0, START, START + rise, turn, turn + 2 * rise, turn + 2 * rise + 3.0]

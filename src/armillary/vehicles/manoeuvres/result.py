@@ -154,6 +154,37 @@ def peak(values: Sequence[float] | np.ndarray) -> float:
     return float(array[int(np.argmax(np.abs(array)))])
 
 
+def first_peak(values: Sequence[float] | np.ndarray) -> float:
+    """Return the value of largest magnitude in the first swing that reaches half of the largest magnitude.
+
+    A swing lasts to the next change of sign. A lightly damped car may swing further in the second half of a
+    sine than in the first one.
+    """
+    array = np.asarray(values)
+    begin = int(np.argmax(np.abs(array) >= 0.5 * np.max(np.abs(array))))
+    back = np.nonzero(array[begin:] * np.sign(array[begin]) < 0)[0]
+    return peak(array[begin : begin + int(back[0])] if len(back) else array[begin:])
+
+
+def require_speed(speed: float) -> None:
+    """Raise an error unless a speed is a positive, finite number."""
+    if not _is_finite_number(speed) or speed <= 0:
+        raise arm.ModelError(f"speed={speed!r} must be a positive, finite number of m/s")
+
+
+def require_numbers(name: str, *, positive: Mapping[str, float], steer: float | None = None) -> None:
+    """Raise an error unless numbers of a manoeuvre are positive and finite, and its steering is not zero."""
+    for label, value in positive.items():
+        if not _is_finite_number(value) or value <= 0:
+            raise arm.ModelError(f"{name}: {label}={value!r} must be a positive, finite number")
+    if steer is not None and (not _is_finite_number(steer) or steer == 0):
+        raise arm.ModelError(f"{name}: steer={steer!r} must be a finite angle in rad and not zero")
+
+
+def _is_finite_number(value: object) -> bool:
+    return isinstance(value, float | int | np.floating | np.integer) and bool(np.isfinite(value))
+
+
 def at_time(run: arm.Run, name: str, time: float) -> float:
     """Return an output at a time, by linear interpolation between the samples."""
     return float(np.interp(time, np.asarray(run.time), np.asarray(run[name])))

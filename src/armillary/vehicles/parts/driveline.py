@@ -17,6 +17,7 @@ from armillary.vehicles.wheel import RoadWheel
 # stability limit of RK4 with steps of 1 ms (2785 1/s).
 SLOW_SPIN = 1.5
 LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential
+NOMINAL_CLUTCH = 400.0  # N·m, at which a clutch whose capacity is an expression has its given stiffness
 
 
 # ---------------------------------------------------------------- engines
@@ -229,6 +230,44 @@ class Powertrain(NamedTuple):
     power: Scalar  # on the bodies, W
 
 
+def _check_numbers(
+    name: str,
+    ratios: Sequence[float],
+    final: float,
+    inertia: float,
+    clutch: Scalar,
+    torsion: Sequence[float],
+) -> None:
+    """Raise an error for numbers of a powertrain that mean nothing."""
+    gears, shaft = _finite_numbers(ratios), _finite_numbers(torsion)
+    if not gears or 0 in gears or not _finite_numbers([final]) or final == 0:
+        raise arm.ModelError(
+            f"powertrain '{name}': ratios={ratios!r} and final={final!r} must be a list of numbers and a "
+            "number, finite and not zero: gear ratios of zero transmit nothing; give others"
+        )
+    if not _finite_numbers([inertia]) or inertia <= 0:
+        raise arm.ModelError(f"powertrain '{name}': inertia={inertia!r} of the engine must be positive")
+    if not isinstance(clutch, arm.Expr) and (not _finite_numbers([clutch]) or clutch <= 0):
+        raise arm.ModelError(
+            f"powertrain '{name}': clutch={clutch!r} must be a positive capacity in N·m; for a clutch "
+            "that opens give an expression, such as an input"
+        )
+    if len(shaft) != 2 or shaft[0] <= 0 or shaft[1] < 0:
+        raise arm.ModelError(
+            f"powertrain '{name}': torsion={torsion!r} must be a positive stiffness in N·m/rad and a "
+            "damping in N·m·s/rad, not negative"
+        )
+
+
+def _finite_numbers(given: Sequence[float]) -> list[float]:
+    """Return a sequence of finite numbers as floats, and no number if one of them is not finite."""
+    try:
+        numbers = [float(value) for value in given]
+    except (TypeError, ValueError):
+        return []
+    return numbers if all(math.isfinite(value) for value in numbers) else []
+
+
 def add_powertrain(
     system: arm.System,
     name: str,
@@ -249,24 +288,22 @@ def add_powertrain(
 ) -> Powertrain:
     """Add an engine whose speed is a state, a clutch, a gearbox and a differential.
 
-        J ω̇ = T(ω, pedal) − Tc        Tc = clutch · s + c (ω − iΩ)        axle torque i Tc
+        J ω̇ = T(ω, pedal) − Tc        Tc = clutch · min(max(s + c ṡ/k, −1), 1)        axle torque i Tc
         ṡ = k/clutch (v − |v| s),  v = ω − iΩ
 
-    The clutch is a spring that slips when its torque reaches the capacity (Dahl's model). A friction torque
-    that depends on the slip speed alone would be a damper, i² times as strong at the wheels: an eigenvalue of
-    30,000 1/s in first gear.
+    The clutch is a spring with a damper that slips when its torque reaches the capacity, which it never
+    exceeds (the model of Dahl, with the damper of LuGre). A friction torque that depends on the slip speed
+    alone would be a damper, i² times as strong at the wheels: an eigenvalue of 30,000 1/s in first gear.
 
     engine   torque over speed and pedal: `combustion_engine`, `electric_motor`, or a function such as Table2
     gear     expression or input whose value 1, 2, … chooses a ratio, or a `GearShift`
     ratios   of the gears; i is a ratio times ``final``
-    clutch   capacity of the clutch, N·m: a number, or an expression that a driver changes
+    clutch   capacity of the clutch, N·m: a number, or an expression that a driver changes, 0 for
+             an open clutch; spring and damper are then proportional to it, and as given at 400 N·m
     start    speed of the engine at the start, rad/s
     torsion  k and c of clutch and driveline, measured at the engine, N·m/rad and N·m·s/rad
     """
-    if not ratios or any(ratio == 0 for ratio in ratios) or final == 0:
-        raise arm.ModelError(f"powertrain '{name}': gear ratios of zero transmit nothing; give others")
-    if inertia <= 0:
-        raise arm.ModelError(f"powertrain '{name}': inertia={inertia:g} of the engine must be positive")
+    _check_numbers(name, ratios, final, inertia, clutch, torsion)
     numbers = [
         system.parameter(f"{name}_ratio_{i}", ratio * final, about=f"whole ratio of gear {i}")
         for i, ratio in enumerate(ratios, start=1)
@@ -280,11 +317,12 @@ def add_powertrain(
 
     wheels = (_relative_spin(left, chassis) + _relative_spin(right, chassis)) / 2
     rotor = system.parameter(f"{name}_inertia", inertia, units="kg*m2", about="of engine and flywheel")
-    capacity = (
-        clutch if isinstance(clutch, arm.Expr) else system.parameter(f"{name}_clutch", clutch, units="N*m")
-    )
-    closed: Scalar = 1.0
-    whole_capacity = capacity
+    driven_by_user = isinstance(clutch, arm.Expr)
+    nominal = system.parameter(
+        f"{name}_clutch", NOMINAL_CLUTCH if driven_by_user else clutch, units="N*m",
+        about="capacity of the clutch at which its spring and damper are those of torsion",
+    )  # fmt: skip
+    capacity = clutch if driven_by_user else nominal
     if isinstance(gear, GearShift):
         gear.check(name, ratios)
         gear, closed = gear.add(system, name, lambda chosen: ratio_of(chosen) * wheels, len(ratios))
@@ -296,8 +334,9 @@ def add_powertrain(
     spring = system.parameter(f"{name}_torsion", torsion[0], units="N*m/rad", about="of clutch and driveline")
     damper = system.parameter(f"{name}_torsion_damping", torsion[1], units="N*m*s/rad", about="of the same")
     wound = system.state(f"{name}_clutch_load", about="torque of the clutch's spring over its capacity")
-    system.rate(f"{name}_clutch_load", spring / whole_capacity * (slip - arm.abs(slip) * wound))
-    transmitted = capacity * wound + damper * closed * slip
+    winding = slip - arm.abs(slip) * wound
+    system.rate(f"{name}_clutch_load", spring / nominal * winding)
+    transmitted = capacity * arm.max(arm.min(wound + damper / nominal * winding, 1.0), -1.0)
     torque = engine(omega, pedal)
     system.rate(f"{name}_speed", (torque - transmitted) / rotor)
     drive = add_differential(system, name, chassis, left, right, transmitted, kind=differential, final=ratio)

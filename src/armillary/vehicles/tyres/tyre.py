@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -230,6 +231,16 @@ class SpringTyre(Tyre):
     vertical_damping: Scalar = 0.0
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
+
+    def __post_init__(self) -> None:
+        positive = ("radius", "vertical_stiffness", "relaxation_kappa", "relaxation_alpha")
+        for name in (*positive, "vertical_damping", "rolling_resistance"):
+            value = getattr(self, name)
+            if isinstance(value, arm.Expr):
+                continue
+            if not value < math.inf or value < 0 or (value == 0 and name in positive):
+                least = "positive" if name in positive else "zero or positive"
+                raise arm.ModelError(f"{type(self).__name__}: {name}={value!r} must be {least} and finite")
 
     def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
