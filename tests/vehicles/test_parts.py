@@ -284,7 +284,7 @@ def test_a_clutch_transmits_its_capacity_at_most_and_nothing_when_open(given: st
     )  # fmt: skip
     torque, time = np.asarray(run["torque"]), np.asarray(run.time)
     assert np.max(np.abs(torque)) <= 300 * (1 + 1e-12)
-    slipping = (time > 0.42) & (time < 0.5)
+    slipping = (time > 0.45) & (time < 0.5)
     assert np.allclose(torque[slipping], 300, rtol=1e-3)
     if given == "expression":
         late = time > 0.701

@@ -216,10 +216,11 @@ def require_coefficients(file: TyreFile, values: Mapping[str, float]) -> None:
     """Raise an error that names missing coefficients without which forces cannot be computed."""
     lacking = [name for name in NEEDED if name not in values]
     if lacking:
-        verb, these = ("is", "it") if len(lacking) == 1 else ("are", "them")
+        verb, what = ("is", "it") if len(lacking) == 1 else ("are", "them")
         raise arm.ModelError(
-            f"{file.path}: the formula needs {', '.join(lacking)}, which {verb} missing; add {these} "
-            f"to the file, or give changes={{'{lacking[0]}': …}}; a file that was cut off lacks its last sections"
+            f"{file.path}: the formula needs {', '.join(lacking)}, which {verb} missing; add {what} "
+            f"to the file, or give changes={{'{lacking[0]}': …}}; a file that was cut off lacks its last "
+            "sections"
         )
 
 
