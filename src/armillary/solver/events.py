@@ -3,9 +3,8 @@ steps and located inside them.
 
 Each event keeps the sign that its function last had. A step that ends with the other sign, or on zero
 exactly, holds an event if its direction is wanted. The root is located on the dense output, to 4 units in the
-last place of t; the time found is after the root, so the function has its new sign there. All events that
-have changed sign by then happen together, in the order of their numbers. The step ends there, and the next
-step starts from the state after the events.
+last place of t, and the event happens just after the root. All events that have changed sign by then happen
+together, in the order of their numbers. The step ends there, and the next begins with the state after them.
 
 An event that is as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
 (`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
@@ -40,18 +39,16 @@ sequence of events can pass. Firings of one event are a streak while the time be
 neither doubles nor drops below 1e-3 of the one before. Three signs show an accumulation:
 
     piled up    The gap is down to 1e-9 of the longest in its streak.
-    stuck       A hundred consecutive gaps are below 1e-6 of the longest gap in their streak, and the streak
-                has at most 5000 firings (the gaps of a shaft that spins up fall as 1/sqrt(n), and need
-                millions); or they are below 64 units in the last place of t (two relays that undo each
-                other).
+    stuck       A hundred consecutive gaps are below 1e-6 of the longest in their streak, of at most 5000
+                firings (the gaps of a shaft that spins up fall as 1/sqrt(n), so it needs millions), or below
+                64 units in the last place of t (two relays that undo each other).
     passed      The gap is down to 1e-3; right after the last firing g went back to the side it came from
                 (by the straight line along the derivative), but the first evaluation finds it on the other
                 side: it has crossed unseen, as a ball that falls through the floor.
 
 A clock, a relay whose function stays beyond zero, a burst after a pause and an oscillation through zero show
-none of these. If an event takes away all of the speed, the events cannot be distinguished from those of a
-body that moves on, and are not an accumulation. This is so for a restitution of 0, and for any below 1e-3,
-since the gaps then form no streak.
+none of these. Events that take away all of the speed (restitution 0, or below 1e-3, where the gaps form no
+streak) cannot be distinguished from events of a body that moves on, and are no accumulation.
 """
 
 from __future__ import annotations
@@ -105,9 +102,7 @@ def closeness(run: RunRecord) -> real:
 
 
 def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
-    """Return the time of event k within the step, by regula falsi (Illinois); every third evaluation bisects
-    the interval.
-    """
+    """Return the time of event k in the step, by regula falsi (Illinois) with a bisection every third time."""
     low: real = left
     high: real = right
     tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))

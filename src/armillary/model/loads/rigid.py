@@ -109,7 +109,7 @@ def unilateral(
 
 
 def _generalised_load(system: Description, name: str, speed: Expr, where: str) -> Expr:
-    """Return the symbol of a force along a velocity, which is linear in the speeds; add its loads on these."""
+    """Return the symbol of a force along a velocity that is linear in the speeds; add its loads on these."""
     moving = [s for s in symbols(speed) if s.data.role == "speed"]
     factors = {u: derivative(speed, u) for u in moving}
     if not moving or any(s.data.role == "speed" for f in factors.values() for s in symbols(f)):
