@@ -102,7 +102,7 @@ def closeness(run: RunRecord) -> real:
 
 
 def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
-    """Return the time of event k in the step, by regula falsi (Illinois) with a bisection every third time."""
+    """Return the time of event k in the step: by regula falsi (Illinois), and bisection every third time."""
     low: real = left
     high: real = right
     tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
