@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.structure import balanced_truncation, reach, transmission_zeros
 from armillary.errors import ArmillaryError, MissingExtraError
 
@@ -63,6 +64,40 @@ def test_poles_and_transfer_function_of_an_oscillator() -> None:
     np.testing.assert_allclose(direct.numerator, [1 / M, 0, 0], atol=1e-12)  # s²/(m s² + c s + k)
     w = np.array([0.3, 2.0, 40.0])
     np.testing.assert_allclose(direct(1j * w), -(w**2) / (K - M * w**2 + 1j * C * w), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "poles", "gain", "step", "above", "below"),
+    [
+        ([], [-2.0], 1.0, None, "1", "s + 2"),
+        ([], [2.0], -1.0, None, "-1", "s - 2"),
+        ([1.0], [-1.0, -3.0], -1.0, None, "-s + 1", "s^2 + 4 s + 3"),
+        ([0.0], [0.5], 2.5, 0.1, "2.5 z", "z - 0.5"),
+        ([], [1j, -1j], 0.0, None, "0", "s^2 + 1"),
+        ([0.0, 0.0], [], 1.0, None, "s^2", "1"),
+        ([-1.0], [-1e-3, -1e3], 1.0, None, "s + 1", "s^2 + 1000 s + 1"),
+        ([-1.0], [-1e-14, -1.0], 1.0, None, "s + 1", "s^2 + s"),
+    ],
+)
+def test_transfer_functions_are_written_as_fractions_of_polynomials(
+    zeros: list[float], poles: list[complex], gain: float, step: float | None, above: str, below: str
+) -> None:
+    """Coefficients of 1 are not written, nor terms that are below rounding."""
+    text = repr(TransferFunction("u", "y", np.array(zeros), np.array(poles), gain, step))
+    top, line, bottom = text.splitlines()
+    assert top.startswith("y by u: ") and top.removeprefix("y by u: ").strip() == above
+    assert bottom.strip() == below and line.strip() == "-" * max(len(above), len(below))
+
+
+def test_a_report_lists_poles_once_per_pair_with_frequency_and_damping() -> None:
+    """√(k/m)/2π = 0.7958 Hz and c/(2 √(k m)) = 0.15, of a discrete model as well; a pole at 0 has neither."""
+    decay, turn = C / 2 / M, np.sqrt(K / M - (C / 2 / M) ** 2)
+    pair = [f"{-decay:.5g}", f"±{turn:.5g}", "0.7958", "0.15"]
+    for lin in (position(), position().discretize(0.1)):
+        rows = lin.report().split("poles\n")[1].splitlines()
+        assert [row.split() for row in rows[1:]] == [pair]
+    rows = oscillator().report().split("poles\n")[1].splitlines()
+    assert [row.split() for row in rows[1:]] == [["0"], ["0"], pair]
 
 
 def test_frequency_response_is_the_closed_form_at_all_points_at_once() -> None:
