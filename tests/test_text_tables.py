@@ -23,9 +23,14 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
 
 @pytest.mark.parametrize(
     ("names", "few", "text"),
-    [("", 6, "none"), ("a", 6, "a"), ("abcdef", 6, "a, b, c, d, e, f"), ("abcdefg", 6, "a, b, c, d, e, f and 1 more"),
-     ("abcde", 2, "a, b and 3 more")],
-)  # fmt: skip
+    [
+        ("", 6, "none"),
+        ("a", 6, "a"),
+        ("abcdef", 6, "a, b, c, d, e, f"),
+        ("abcdefg", 6, "a, b, c, d, e, f and 1 more"),
+        ("abcde", 2, "a, b and 3 more"),
+    ],
+)
 def test_lists_of_more_than_a_few_names_give_the_number_of_the_others(
     names: str, few: int, text: str
 ) -> None:
@@ -47,8 +52,18 @@ def test_tables_of_pages_align_and_escape_their_cells() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [True, 3, 0.1, -math.inf, math.inf, "é \"q\" \\ \x7f\n", {}, {"a b": [1, 2.5], "c": {"d": False}}, [[1], []]],
-)  # fmt: skip
+    [
+        True,
+        3,
+        0.1,
+        -math.inf,
+        math.inf,
+        'é "q" \\ \x7f\n',
+        {},
+        {"a b": [1, 2.5], "c": {"d": False}},
+        [[1], []],
+    ],
+)
 def test_values_read_back_as_they_were(value: object) -> None:
     found = tomllib.loads(f"x = {toml_value(value)}")["x"]
     assert found == value and type(found) is type(value)

@@ -307,7 +307,7 @@ def test_an_error_of_the_text_that_the_study_wrote_is_the_error_of_the_model(
     given: list[dict[str, bool]] = []
     monkeypatch.setattr(definition, "load", refuse)
     for trust in (False, True):
-        with pytest.raises(ModelError, match="^'extra' loads machine code: give trust=True$"):
+        with pytest.raises(ModelError, match=r"^'extra' loads machine code: give trust=True$"):
             open_study(study.path, trust=trust).rerun(3)
     assert given == [{}, {"trust": True}]  # the study's own text is trusted as far as the user says
 
