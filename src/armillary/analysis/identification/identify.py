@@ -28,8 +28,8 @@ from armillary.algebra.triples import matrix_sum, scaled
 from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import symbols
 from armillary.analysis.efforts import SPLINE, run_places
-from armillary.analysis.fitting.outcome import inverse as covariance_of
 from armillary.analysis.fitting.outcome import half_width, rounded_to_error
+from armillary.analysis.fitting.outcome import inverse as covariance_of
 from armillary.analysis.identification.excitation import (
     ExcitingTrajectory,
     RegressorModel,
