@@ -64,7 +64,7 @@ define double @usual(double %x) nounwind {
 
 
 def test_rare_functions_keep_the_weights_of_their_branches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of some models with contacts did not compile: their rare functions lacked the weights' definition.
+    """Batches of some models with contacts did not compile: rare functions lacked the weights' definition.
 
     LLVM accepts a node in place of the first operand only where it is text, so `!1` is inlined here.
     """
