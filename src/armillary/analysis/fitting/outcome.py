@@ -242,7 +242,7 @@ def outcome(
     with np.errstate(invalid="ignore"):
         covariance[np.ix_(~held, ~held)] = np.where(np.isinf(inner), np.inf, inner * scale)
     errors = np.sqrt(np.diag(covariance))
-    half = _quantile(count - free, solution.sigma_given) * errors
+    half = half_width(count - free, solution.sigma_given) * errors
     x = solution.x.tolist()
     free_places = np.flatnonzero(~held)
     groups_by_name = [[names[free_places[j]] for j in group] for group in groups]
@@ -285,7 +285,7 @@ def _is_at_bound(u: Unknown, value: float) -> bool:
     return min(value - u.low, u.high - value) <= _AT_BOUND * max(size, 1e-300)
 
 
-def _quantile(dof: int, sigma_given: bool) -> float:
+def half_width(dof: int, sigma_given: bool = False) -> float:
     """Return half the width of a 95 % interval in standard errors, by Student's distribution if σ is
     estimated.
     """

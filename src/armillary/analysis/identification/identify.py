@@ -28,8 +28,8 @@ from armillary.algebra.triples import matrix_sum, scaled
 from armillary.algebra.units import FORCE, SPEED
 from armillary.algebra.walk import symbols
 from armillary.analysis.efforts import SPLINE, run_places
+from armillary.analysis.fitting.outcome import half_width, rounded_to_error
 from armillary.analysis.fitting.outcome import inverse as covariance_of
-from armillary.analysis.fitting.outcome import rounded_to_error
 from armillary.analysis.identification.excitation import (
     ExcitingTrajectory,
     RegressorModel,
@@ -306,7 +306,7 @@ def identify(
         bodies, chosen = _nearest_possible_bodies(made, parameters, rows, x, prior)
     dof = columns.shape[0] * columns.shape[1] - len(x)
     errors = np.sqrt(np.diag(covariance))
-    reach = _quantile(dof) * errors
+    reach = half_width(dof) * errors
     base, units = made.parameters, {p.name: p.units for p in made.parameters}
     described = evaluate_all([p.expression for p in base], parameter_values(made, parameters))
     return Identification(
@@ -336,13 +336,6 @@ def identify(
 
 def _by_label(labels: Sequence[str], values: Given) -> dict[str, float]:
     return {n: float(v) for n, v in zip(labels, values, strict=True)}
-
-
-def _quantile(dof: int) -> float:
-    """Return the quantile of Student's distribution for a 95 % interval."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(dof, 0.975))
 
 
 def _friction_units(

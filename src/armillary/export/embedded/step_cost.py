@@ -75,7 +75,7 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
     scaled = [sum(1 for weight in row if weight and abs(weight) != 1) for row in rows]
     stages = Operations(n * sum(terms), n * (sum(scaled) + len(rows)))
     finite = Operations(n, n)
-    total = _multiply_operations(program.derivatives.operations, evaluations) + stages + finite
+    total = program.derivatives.operations * evaluations + stages + finite
     total += normalisation_operations(program, attempts)
     if isinstance(t, Rosenbrock):
         total += implicit_operations(program, t.stages)
@@ -94,7 +94,7 @@ def implicit_operations(program: Program, stages: int) -> Operations:
     if program.partial_rates:
         partial = program.partial_rates[0].operations
     else:
-        partial = _multiply_operations(program.derivatives.operations, n + 1) + Operations(n * n, 0, n * n, n)
+        partial = program.derivatives.operations * (n + 1) + Operations(n * n, 0, n * n, n)
     if found is None:
         factors = Operations(n**3 // 3 + n * n, n**3 // 3 + n * n, 2 * n)
         solution = Operations(n * n, n * n, n)
@@ -102,7 +102,7 @@ def implicit_operations(program: Program, stages: int) -> Operations:
         m, elements = found.unknowns, len(found.column)
         factors = Operations(found.operations + len(found.entry_column), found.operations, 2 * m)
         solution = Operations(elements, elements + m)
-    return partial + factors + _multiply_operations(solution, stages)
+    return partial + factors + solution * stages
 
 
 def normalisation_operations(program: Program, attempts: int) -> Operations:
@@ -112,7 +112,7 @@ def normalisation_operations(program: Program, attempts: int) -> Operations:
         return units
     count = len(program.corrected)
     once = program.correct.operations + Operations(additions=count, divisions=count) + units
-    return _multiply_operations(once, attempts)
+    return once * attempts
 
 
 def event_operations(program: Program, precision: str, attempts: int) -> Operations:
@@ -126,14 +126,12 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
     turns = 3 * ceil(log2(2.0 ** (bits - 1))) + 2
     normalisation = normalisation_operations(program, attempts)
     inside = Operations(4 * n, 3 * n) + normalisation + program.events.operations
-    return _multiply_operations(inside, events * turns + 2 * bits)
+    return inside * (events * turns + 2 * bits)
 
 
 def look_ahead_operations(program: Program) -> Operations:
     """Return the operations of checks of constraint rank at three times ahead and here."""
-    return _multiply_operations(program.derivatives.operations, 8) + _multiply_operations(
-        program.events.operations, 7
-    )
+    return program.derivatives.operations * 8 + program.events.operations * 7
 
 
 def across_operations(made: Source, attempts: int) -> Operations:
@@ -146,13 +144,11 @@ def across_operations(made: Source, attempts: int) -> Operations:
     closing, layout = normalisation_operations(program, attempts), made.equations.reduction.layout
     rows, speeds = (layout.rows, layout.speeds) if layout is not None else (0, 0)
     sums = n * (STAGES * (STAGES + 1) // 2 + (2 + NESTS) * STAGES + 12)
-    total = _multiply_operations(program.derivatives.operations + closing, STAGES) + Operations(
-        sums, sums, 3 * n, 2
-    )
+    total = (program.derivatives.operations + closing) * STAGES + Operations(sums, sums, 3 * n, 2)
     inside = Operations(2 * (NESTS + 3) * n, (NESTS + 3) * n) + closing + program.events.operations
-    total += _multiply_operations(inside, len(LOOKS))
+    total += inside * len(LOOKS)
     values = program.geometry.operations + singular_value_operations(rows, speeds)
-    return total + _multiply_operations(values, 2)
+    return total + values * 2
 
 
 def singular_value_operations(rows: int, speeds: int, sweeps: int = MOST_SWEEPS) -> Operations:
@@ -160,7 +156,7 @@ def singular_value_operations(rows: int, speeds: int, sweeps: int = MOST_SWEEPS)
     turn = Operations(5 * speeds + 6, 7 * speeds + 10, 3, 4)
     elements = rows * speeds
     sized = Operations(3 * elements, 3 * elements + rows, 3 * elements, 2 * rows)
-    return sized + _multiply_operations(turn, sweeps * rows * (rows - 1) // 2)
+    return sized + turn * (sweeps * rows * (rows - 1) // 2)
 
 
 def change_operations(programs: Sequence[Program]) -> Operations:
@@ -175,22 +171,12 @@ def change_operations(programs: Sequence[Program]) -> Operations:
         return max(found, key=lambda o: sum(_operation_counts(o)), default=Operations())
 
     looked = most("enter") + most("events") + most("ratings")
-    return (
-        most("leave")
-        + _multiply_operations(most("adjust"), 2)
-        + most("impulse")
-        + _multiply_operations(looked, 2)
-        + most("enter")
-    )
+    return most("leave") + most("adjust") * 2 + most("impulse") + looked * 2 + most("enter")
 
 
 def _operation_counts(operations: Operations) -> tuple[int, int, int, int]:
     o = operations
     return o.additions, o.multiplications, o.divisions, o.functions
-
-
-def _multiply_operations(operations: Operations, count: int) -> Operations:
-    return Operations(*(count * part for part in _operation_counts(operations)))
 
 
 # Instructions of an embedded program, counted by QEMU: text for the README, or the command to count.

@@ -37,6 +37,14 @@ class Operations:
             self.functions + other.functions,
         )
 
+    def __mul__(self, count: int) -> Operations:
+        return Operations(
+            count * self.additions,
+            count * self.multiplications,
+            count * self.divisions,
+            count * self.functions,
+        )
+
     @property
     def total(self) -> int:
         """All operations, functions included."""
