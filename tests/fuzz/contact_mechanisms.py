@@ -348,9 +348,13 @@ class Maker:
             f'{name}_o = s.ground.point("{name}_o", ("{plane}x", "{plane}y", 0))\n'
             f's.contact("{name}", {name}_p, plane=({name}_o, {n}){size}{more})'
         )
+        slip_of = f"arm.velocity({name}_p)"
+        if radius:
+            slip_of += f' - arm.cross(arm.angular_velocity({body.name}), s.parameters["{radius}"]*{n})'
         less = f' - s.parameters["{radius}"]' if radius else ""
         gap = f's.output("{name}_gap", arm.dot(arm.position({name}_p, {name}_o), {n}){less})'
-        self.m.contacts.append(Touch(name, kind, touch, touch, mu, slips if mu else 0, outputs=(gap,)))
+        outputs = (gap, slip_output(name, slip_of, n)) if mu else (gap,)
+        self.m.contacts.append(Touch(name, kind, touch, touch, mu, slips if mu else 0, outputs=outputs))
         height = float(normal[0] * point[0] + normal[1] * point[1]) - above
         self.grounds.setdefault(normal, []).append((name, height))
 
@@ -386,7 +390,9 @@ class Maker:
             f's.contact("{name}", {name}_p, plane=({name}_o, {b.name}.y){more})'
         )
         gap = f's.output("{name}_gap", arm.dot(arm.position({name}_p, {name}_o), {b.name}.y))'
-        self.m.contacts.append(Touch(name, "plane", touch, touch, mu, slips if mu else 0, outputs=(gap,)))
+        slip_of = f"arm.velocity({name}_p, {b.name})"
+        outputs = (gap, slip_output(name, slip_of, f"{b.name}.y")) if mu else (gap,)
+        self.m.contacts.append(Touch(name, "plane", touch, touch, mu, slips if mu else 0, outputs=outputs))
 
     def add_pair(self, name: str) -> None:
         """Balls about points of two bodies."""
@@ -434,11 +440,12 @@ class Maker:
         chosen = self.coordinate()
         if chosen is None:
             return
-        q, _, _, kind = chosen
+        q, u, _, kind = chosen
         turns = kind[0] == "r"
         capacity = self.value(f"{name}_cap", self.rng.uniform(0, 15), MOMENT if turns else FORCE)
         text = f's.brake("{name}", "{q}", capacity="{capacity}")'
-        self.m.contacts.append(Touch(name, "brake", text, text, capacity, 1, turns))
+        slip = f's.output("{name}_slip", "1*{u}")'
+        self.m.contacts.append(Touch(name, "brake", text, text, capacity, 1, turns, (slip,)))
 
     def add_clutch(self, name: str) -> None:
         joints = [j for b in self.made for j in b.joints]
@@ -450,7 +457,16 @@ class Maker:
         capacity = self.value(f"{name}_cap", self.rng.uniform(0, 15), MOMENT if turns else FORCE)
         ratio = self.value(f"{name}_ratio", self.rng.uniform(0.5, 2), ONE)
         text = f's.clutch("{name}", "{a[0]}", "{b[0]}", capacity="{capacity}", ratio="{ratio}")'
-        self.m.contacts.append(Touch(name, "clutch", text, text, capacity, 1, turns))
+        slip = f's.output("{name}_slip", "{a[1]} - {ratio}*{b[1]}")'
+        self.m.contacts.append(Touch(name, "clutch", text, text, capacity, 1, turns, (slip,)))
+
+
+def slip_output(name: str, velocity: str, normal: str) -> str:
+    """Return the statement of the output of a slip velocity's magnitude, for the part across a normal."""
+    return (
+        f"{name}_v = {velocity}\n"
+        f's.output("{name}_slip", arm.magnitude({name}_v - arm.dot({name}_v, {normal})*{normal}))'
+    )
 
 
 def make_mechanism(seed: int, **limits: Any) -> Mechanism:
@@ -540,6 +556,7 @@ def find_faults(
         return [("error", text[:300])]
     length, weight = sizes_of(mechanism, scale)
     faults = []
+    power = np.zeros(len(run.time))
     if run.info["status"] != "finished":
         return [("status", run.info["status"])]
     if not np.all(np.isfinite(run.values)):
@@ -569,6 +586,7 @@ def find_faults(
             names = [c.name] if push is None else [n for n in names if n in run.names]
             names = names or [f"{c.name}_friction"]
             pull = np.sqrt(sum(run[n] ** 2 for n in names))
+            power = power + pull * np.abs(run[f"{c.name}_slip"])
             assert c.friction is not None
             bound = mechanism.values[c.friction].scaled(scale) * (1.0 if push is None else push)
             over = (pull - bound) / unit
@@ -579,7 +597,42 @@ def find_faults(
     size = 1.0 + np.ptp(energy) + abs(energy[0])
     if exact and mechanism.conserves and gain.max() > GAIN * size:
         faults.append(("energy", f"gains {gain.max():.3g} of {size:.3g} at row {int(gain.argmax())}"))
+    if exact:
+        error, bound = work_errors(run, power / (weight * length), energy)
+        k = int((error - bound).argmax())
+        if error[k] > bound[k]:
+            faults.append(("work", f"energy changes by {error[k]:.3g} of {size:.3g} without work at row {k}"))
     return faults
+
+
+def work_errors(run: Any, power: np.ndarray, energy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return by interval of rows how much energy changes beyond the work of friction, and its bound.
+
+    Friction takes Σ |friction| |slip|. Intervals with an event of normals may have impacts and count as zero.
+    The bound is GAIN of the mechanism's energies, and the error of the trapezoidal rule: a twelfth of the
+    greatest second difference nearby, h |P″ h²| / 12, taken tenfold; where a slip begins or ends, the work
+    that the greatest power nearby does.
+    """
+    steps = np.diff(run.time)
+    error = np.abs(np.diff(energy) + 0.5 * steps * (power[1:] + power[:-1]))
+    bends = np.abs(np.diff(power, 2, prepend=power[0], append=power[-1]))
+    bends[0], bends[-1] = bends[1], bends[-2]
+    bound = GAIN * (1.0 + np.ptp(energy) + abs(energy[0])) + steps * _greatest_nearby(bends)
+    places = np.clip(np.searchsorted(run.time, [e.time for e in run.events]) - 1, 0, len(steps) - 1)
+    most = 2.0 * steps * _greatest_nearby(power)
+    for event, k in zip(run.events, places, strict=True):
+        near = slice(max(k - 1, 0), k + 2)
+        bound[near] = np.maximum(bound[near], most[near])
+        if event.name.endswith("_touch"):
+            error[near] = 0.0
+    return error, bound
+
+
+def _greatest_nearby(values: np.ndarray) -> np.ndarray:
+    """Return for each interval of rows the greatest value of its two rows and the two beside them."""
+    padded = np.pad(values, 1, mode="edge")
+    greatest: np.ndarray = np.lib.stride_tricks.sliding_window_view(padded, 4).max(axis=1)
+    return greatest
 
 
 def compare(

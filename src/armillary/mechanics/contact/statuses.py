@@ -234,7 +234,11 @@ def fastest_row(run: Contacts) -> real:
 
 
 def rows_hold(run: Contacts) -> truth:
-    """Return whether held rows have no motion, and slides that begin move along their directions."""
+    """Return whether held rows have no motion, and slides that begin move along their directions.
+
+    A row that moves nothing is not held by any force. The slip of a contact that sticks must have no motion
+    in such a row either: at a dead centre the slip has no lever, but accelerates.
+    """
     energetic: real = 0.0
     energetic = fastest_row(run)
     for i in range(N_CONTACT_ROWS):
@@ -242,7 +246,13 @@ def rows_hold(run: Contacts) -> truth:
         if run.held[i] > 0.5 and not (abs(run.motion[i]) <= room):
             return False
     for c in range(N_CONTACTS):
-        if SLIP_ROW[c] == NONE or run.status[c] < 1.5 or run.rests[c] < 0.75:
+        if SLIP_ROW[c] == NONE or run.status[c] < 0.5 or run.rests[c] < 0.75:
+            continue
+        if run.status[c] < 1.5 and run.active[c] < 1.5:
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                if run.diagonal[k] <= 0.0 and not (abs(run.motion[k]) <= HOLDS * run.size[k]):
+                    return False
+        if run.status[c] < 1.5:
             continue
         onwards: real = 0.0
         for k in range(SLIP_ROW[c], SLIP_END[c]):
