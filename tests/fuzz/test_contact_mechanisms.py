@@ -5,6 +5,7 @@ energy, and runs do not depend on sizes, the order of contacts, a mirror, or lan
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.fuzz.contact_mechanisms import (
     random_scale,
     simulate,
     vary,
+    work_errors,
 )
 
 # Planar and spatial, free and jointed, a slider-crank (59); all have impacts, and time before the third.
@@ -132,6 +134,19 @@ def test_lanes_are_equal_to_single_runs(seed: int) -> None:
     run = simulate(mechanism, model)
     lane = _Lane(np.asarray(batch.time), {name: np.asarray(batch[name])[0] for name in names})
     assert compare(mechanism, run, lane) < SAME
+
+
+@pytest.mark.parametrize(
+    ("event", "lost", "faulty"),
+    [(None, 0.0, 0), (None, 1e-5, 1), ("c_grip", 0.0, 0), ("c_grip", 0.1, 1), ("c_touch", 0.1, 0)],
+)
+def test_energy_that_no_work_takes_is_found(event: str | None, lost: float, faulty: int) -> None:
+    """A slip 1 − t loses the power 2 (1 − t), until an event at t = 0.505 takes ``lost``."""
+    time = np.linspace(0.0, 0.9, 91)
+    energy = (1.0 - time) ** 2 - lost * (time > 0.505)
+    events = [] if event is None else [SimpleNamespace(name=event, time=0.505)]
+    error, bound = work_errors(SimpleNamespace(time=time, events=events), 2.0 * (1.0 - time), energy)
+    assert int((error > bound).sum()) == faulty
 
 
 class _Lane(dict[str, np.ndarray]):

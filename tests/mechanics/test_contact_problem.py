@@ -259,3 +259,19 @@ def test_a_slow_slip_that_turns_begins_from_rest(
     contact = ContactState("c", 0, (1, 2), ZERO)
     choice = _Choice((1, 2), 1, rests, direction=given)
     assert bool(as_expr(_is_at_rest(contact, choice, (0, *found))).data) == expected
+
+
+@pytest.mark.parametrize("lever", [0.0, 1e-30, 1e-19, 1e-17, 1e-15, 1e-8])
+@pytest.mark.parametrize("normal", [True, False])
+def test_a_slip_that_accelerates_without_a_lever_slides(lever: float, normal: bool) -> None:
+    """At a dead centre of its mechanism: no friction holds it. It stuck there, if its lever was zero, or so
+    short that its row had nothing but rounding beside a normal."""
+    force, rate = 50.0, 12.8
+    if normal:
+        J, free = np.array([[0.0, 1.0], [lever, 0.0]]), np.array([-force, -rate])
+        found = solve(J, free, [(0, (1,))], [0.2])
+    else:
+        capacity = {name: [0.2 * force] for name in ("capacity", "static_capacity")}
+        found = solve(np.array([[lever]]), np.array([-rate]), [(None, (0,))], [0.0], **capacity)
+    assert found["failed"][0] == 0 and found["status"][0] == 2
+    assert found["force"][-1] == pytest.approx(0.2 * force, rel=1e-12)

@@ -201,3 +201,29 @@ def test_friction_only_takes_its_work_in_a_dead_centre(
     assert len(run.events) >= 3 and abs(run.final["crank.u1"]) > 5 / time
     assert run["energy"][0] - run["energy"][-1] == pytest.approx(work, rel=1e-6)
     assert np.abs(run["friction"]).max() <= bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["brake", "foot"])
+@pytest.mark.parametrize("angle", [0.0, math.pi])
+def test_a_run_that_starts_in_a_dead_centre_keeps_its_motion(kind: str, angle: float) -> None:
+    """A scotch yoke whose brake, or the light foot that it presses on the floor, has no lever at the start.
+    It stuck there, and all energy was lost at once. The energy lost is 2 N ∫ |slip| dt.
+    """
+    s = arm.System("scotch yoke")
+    crank = s.body("crank", joint=arm.Revolute("z"), mass=1, inertia=(0.02,) * 3)
+    yoke = s.body("yoke", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.close_loop(crank.point("pin", (0.2, 0, 0)), yoke.origin, directions=[s.ground.x])
+    if kind == "brake":
+        s.brake("rail", yoke.q1, capacity=2.0)
+    else:
+        foot = s.body("foot", yoke, arm.Prismatic("y"), mass=1e-4, inertia=0)
+        s.force("press", 10.0, -s.ground.y, at=foot)
+        s.contact("rail", foot.origin, plane=(s.ground.origin, s.ground.y), friction=0.2)
+    s.output("energy", s.kinetic_energy())
+    run = s.derive().compile().simulate(
+        0.3, initial={"crank.q1": angle, "crank.u1": 8.0}, rtol=1e-10, atol=1e-12, sample=1e-4
+    )  # fmt: skip
+    work = 2.0 * np.trapezoid(np.abs(run["yoke.u1"]), run.time)
+    assert run["energy"][0] == pytest.approx(0.64)
+    assert run["energy"][0] - run.final["energy"] == pytest.approx(work, rel=1e-6)
+    assert run.final["crank.u1"] > 2

@@ -111,8 +111,6 @@ def measure_motion(run: Contacts) -> None:
     for i in range(N_CONTACT_ROWS):
         if run.root[i] > 0.0:
             energetic = max(energetic, run.size[i] / run.root[i])
-    for i in range(N_CONTACT_ROWS):
-        run.size[i] = max(run.size[i], ROUNDING_SHARE * energetic * run.root[i])
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE:
             run.size[NORMAL_ROW[c]] = run.size[NORMAL_ROW[c]] + run.least[c]
@@ -120,6 +118,8 @@ def measure_motion(run: Contacts) -> None:
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 run.size[k] = run.size[k] + run.least[c]
     # All rows of a contact get its largest size: without a load along its slip, a row has only rounding.
+    # Rounding of other rows is added after that: at a dead centre the slip is the fast row, and its contact's
+    # normal would have so large a size that the slip stuck with any force.
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
             largest: real = run.size[NORMAL_ROW[c]]
@@ -128,6 +128,8 @@ def measure_motion(run: Contacts) -> None:
             run.size[NORMAL_ROW[c]] = largest
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 run.size[k] = largest
+    for i in range(N_CONTACT_ROWS):
+        run.size[i] = max(run.size[i], ROUNDING_SHARE * energetic * run.root[i])
 
 
 def bound_normals(run: Contacts) -> None:
