@@ -8,7 +8,8 @@ Generated code relies on this layout of the tables, for k = 1 or 2 arguments:
     outside        per axis, the continuation beyond the first and last break:
                    "clamp"   x_a is moved to the nearer end
                    "extend"  the polynomial of the end interval continues
-                   "zero"    the value is 0 outside, but not at the ends: the derivative of a "clamp" axis
+                   "zero"    the value is 0 outside, and the polynomial's at the ends themselves; derivatives
+                             by a "clamp" axis have it
 
 The left break belongs to its interval: i_a is found by bisection, then Horner's rule gives the value.
 Derivatives are tables too, with exact polynomials, so a table has derivatives of any order.
@@ -443,7 +444,7 @@ def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumn
 
 
 def _plain_values(lines: list[str], separator: str) -> np.ndarray | None:
-    """Return the values if NumPy can read all cells, else None: it takes an eighth of Python's time."""
+    """Return the values if NumPy can read all cells, else None. NumPy needs an eighth of Python's time."""
     if not lines:
         return None
     texts = [line.replace(",", ".") for line in lines] if separator == ";" else lines

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from armillary.control.optimize import Motion
 
 _SHOWN = 3  # most constraints that a message names
-_NEAR = 0.02  # distance from a limit, relative to that between both, at which it counts as reached
+_NEAR = 0.02  # a limit counts as reached within this share of the distance between both limits
 _SEEN = 1e-6  # least violation that a message names
 _JUMPING = {name: name for name in ("select", "sign", "floor", "ceil", "mod")}
 _JUMPING |= {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
@@ -188,7 +188,7 @@ def _phase_violations(
 
 
 def message_of(problems: Sequence[Problem], how: Outcome) -> str:
-    """Return the end of a search in words."""
+    """Describe in words how a search ended."""
     solution, error, accuracy = how.solution, how.errors[-1], how.accuracy
     largest = list(how.violations.items())[:_SHOWN]
     seen = [(name, value) for name, value in largest if value > _SEEN] or largest

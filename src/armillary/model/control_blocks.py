@@ -121,7 +121,7 @@ def block_state(
 
 
 def block_output(system: Description, name: str, value: Expr, dimension: Dimension | None) -> Expr:
-    """Return a block's output under its name, with the dimension, if known; texts refer to it by the name."""
+    """Define a block's output under its name, by which texts refer to it; give it the dimension, if known."""
     check_new_name(system, name, "block")
     made: Expr = named(value, name)
     if dimension is not None and value.dimension is not dimension:
@@ -320,9 +320,9 @@ def feedback(
     feedforward: ExpressionsLike = (),
     about: Words = "",
 ) -> tuple[Expr, ...]:
-    """Return inputs u = u₀ − K (x − x₀) of states x, in order: ``name_u1``, … in texts, or the name alone if
-    there is one input. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open
-    control loop.
+    """Return inputs u = u₀ − K (x − x₀) for states x. Texts refer to the inputs as ``name_u1``, ``name_u2``,
+    …, or by the name alone if there is only one. K is a matrix with a row per input, in the model's own units
+    (SI), or 0 for an open control loop.
 
     The elements of K are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are those of the
     inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero if left out. ``about``

@@ -375,7 +375,8 @@ def with_functions(
     ``program/targets/targets.py``); ``inputs`` are the symbols in them other than state, time, memory and
     parameters. With ``search``, passes search for common factors and pairs in the results, as for the
     derivatives of a system. Forces of contacts follow from their statuses. ``per_state`` has an input for
-    each state, such as a weight of its rate; inputs of corresponding states correspond in branch packs.
+    each state, such as a weight of its rate. Branch packs, which combine the states of branches that are
+    alike, combine these inputs in the same way.
     """
     forces = equations.targets.forces
     if forces:
@@ -413,7 +414,7 @@ def with_functions(
 
 
 def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:
-    """Return the largest expressions in the results that do not depend on the inputs, by new symbols.
+    """Return the largest expressions in the results that do not depend on the inputs, each by a new symbol.
 
     If a function is called for one state with many inputs, these expressions can be computed once.
     """

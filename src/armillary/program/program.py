@@ -9,7 +9,7 @@
     normalise     Euler parameters of unit length, closed contacts without drift
     correct       coordinates after one step of Newton's method towards closed loops
     geometry      gaps and speed relations of the constraints, which close the loops at the start of a run
-    solve, …      sections for steps in redundant coordinates; see redundant.py
+    solve, …      sections for steps in redundant coordinates; see formalisms/redundant.py
     leave, …      sections for a change of configuration; see configurations.py
 
 A section holds nodes in the order in which they are computed; each node refers to its operands.
@@ -45,7 +45,7 @@ WIDE = 3.5  # operations per cycle of the longest chain above which registers ar
 _ADD = _MULTIPLY = 4
 _DIVIDE = 14
 _FUNCTION = 20
-_PLAIN_PRODUCT = (1, (1, 1))  # of two values, most often
+_PLAIN_PRODUCT = (1, (1, 1))  # data of the most frequent product, of two values
 
 
 def schedule(

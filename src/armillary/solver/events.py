@@ -2,31 +2,32 @@
 steps and located inside them.
 
 Each event keeps the sign that its function last had. A step that ends with the other sign, or on zero
-exactly, holds an event if its direction is wanted; the root is located on the dense output, to 4 units in the
-last place of t, at its far side. All events that have changed sign by then happen together, in the order of
-their numbers; the step is cut there, and the rest is a new beginning.
+exactly, holds an event if its direction is wanted. The root is located on the dense output, to 4 units in the
+last place of t, and the event happens just after the root. All events that have changed sign by then happen
+together, in the order of their numbers. The step ends there, and the next begins with the state after them.
 
 An event that is as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
 (`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
 points ticks at all of them. Rows as close to an event show the state after it; every step is searched a
 little beyond its end, so that no such row is written too early.
 
-An event that has just fired has no sign, unless firing has put its function clearly back to the side it came
-from; nor has an event whose function is exactly zero at the start. It takes the first nonzero sign met
-afterwards and cannot happen at once again. In that first step the functions are evaluated not only at its end
-but also at 2^-10, 2^-9, ... 1/2 of it, for a bounce may be shorter than a step. If the last two firings were
-closer together than a step, this begins at 2^-10 of the time between them; there only a return to the side
-that the event came from counts, for at such short times rounding may still hold the function beyond zero.
-Otherwise two changes inside one step are not seen: `max_step` bounds them. A jump of g_j made by `fire` or
-`update` itself is no event.
+An event has no sign at the start if its function is exactly zero there, and none after it has fired, unless
+firing has clearly returned its function to the side it came from. Such an event takes the first nonzero sign
+of its function afterwards, so it cannot happen again at once. In the first step without a sign the functions
+are evaluated not only at its end but also at 2^-10, 2^-9, ... 1/2 of it, since a bounce may be shorter than a
+step. If the last two firings were closer together than a step, these evaluations begin at 2^-10 of the time
+between them; there only a return to the side that the event came from counts, because at such short times
+rounding may still hold the function beyond zero. In all other steps, two sign changes of a function inside
+one step are not seen; a smaller `max_step` separates them. If `fire` or `update` itself makes a function jump
+through zero, this is not an event.
 
 An event with the direction ENDS_STATUS ends a status of contacts. Its function is positive as long as the
 status holds, so it gets this sign after every event, even if rounding makes it zero or negative: otherwise a
 contact that begins on its surface and returns would not be seen.
 
-A function with the direction FINDS_LOWEST is the rate of a gap. It never happens; where it rises through zero
+A function with the direction FINDS_LOWEST is the rate of a gap. It never fires. Where it rises through zero
 inside a step, the gap is lowest, and the functions of contacts are evaluated there, too: otherwise a point
-that grazes its surface and leaves it within one step would not be seen.
+that touches its surface and leaves it within one step would not be seen.
 
 Inside a step the state comes from the dense output, whose error is not controlled. The user's own events
 accept this, since they shall be zeros of their functions. If the run goes on in another program (LANDS), the
@@ -38,16 +39,16 @@ sequence of events can pass. Firings of one event are a streak while the time be
 neither doubles nor drops below 1e-3 of the one before. Three signs show an accumulation:
 
     piled up    The gap is down to 1e-9 of the longest in its streak.
-    stuck       A hundred gaps in a row are below 1e-6 of the longest in their streak, which came to that
-                within 5000 firings (a shaft that spins up needs millions: its gaps fall as 1/sqrt(n)), or
-                below 64 units in the last place of t (two relays that undo each other).
+    stuck       A hundred consecutive gaps are below 1e-6 of the longest in their streak, of at most 5000
+                firings (the gaps of a shaft that spins up fall as 1/sqrt(n), so it needs millions), or below
+                64 units in the last place of t (two relays that undo each other).
     passed      The gap is down to 1e-3; right after the last firing g went back to the side it came from
                 (by the straight line along the derivative), but the first evaluation finds it on the other
                 side: it has crossed unseen, as a ball that falls through the floor.
 
 A clock, a relay whose function stays beyond zero, a burst after a pause and an oscillation through zero show
-none of these. An event that takes away all of the speed (restitution 0; in effect all below 1e-3) cannot be
-distinguished from one that lets its body go on, and is not an accumulation.
+none of these. Events that take away all of the speed (restitution 0, or below 1e-3, where the gaps form no
+streak) cannot be distinguished from events of a body that moves on, and are no accumulation.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def closeness(run: RunRecord) -> real:
 
 
 def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
-    """Return the time of event k within the step: regula falsi (Illinois), every third turn a bisection."""
+    """Return the time of event k in the step: by regula falsi (Illinois), and bisection every third time."""
     low: real = left
     high: real = right
     tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
@@ -146,7 +147,8 @@ def record(run: RunRecord) -> None:
         falling: truth = run.streak[k] >= 1 and run.streak[k] <= LONGEST_STREAK
         brief: truth = gap <= STUCK_ULPS * EPSILON * abs(run.t) or (falling and gap <= STUCK * run.longest[k])
         piling: truth = run.streak[k] >= 1 and gap <= PILED_UP * run.longest[k]
-        # A slip in a plane turns faster and faster as it ends, and a decision may need a few turns.
+        # The direction of a slow slip in a plane turns ever faster, and statuses may be decided anew several
+        # times until it has converged. So only a long streak of ended statuses is an accumulation.
         if DIRECTION[k] == ENDS_STATUS:
             brief = gap <= STUCK_ULPS * EPSILON * abs(run.t)
             piling = piling and run.streak[k] >= CASCADE
@@ -175,8 +177,8 @@ def land(run: RunRecord, h: real) -> None:
 
 
 def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
-    """Return whether the user's event k, at x in the step just taken, is next to a singular configuration. No
-    step can continue from there, but a step across has the event inside.
+    """Return whether the user's event k, at x in the step just taken, is next to a singular configuration. A
+    step cannot begin there; a step across the singular configuration can contain the event.
     """
     if run.passing or not below(k, N_OWN_EVENTS) or RANK_EVENT[run.configuration] == NONE:
         return False
@@ -185,8 +187,9 @@ def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
 
 
 def retreat(run: RunRecord, place: real) -> None:
-    """Take back the step just taken, which jumped over a loss of rank or over the point where another choice
-    of dependent speeds becomes better. Short steps lead there, and still shorter ones if these jump, too.
+    """Take back the step just taken, which jumped over a loss of rank, or over the point where another choice
+    of dependent speeds becomes better. Short steps follow up to this point; if one of them jumps over it,
+    still shorter ones.
     """
     run.state = run.base
     run.t = run.t_old
@@ -277,8 +280,8 @@ def cut(run: RunRecord, high: real) -> None:
 
 
 def signs_hold(run: RunRecord, h: real, near: real) -> truth:
-    """Return whether every function in `g` has kept its sign in a step of length h and, at its mean rate,
-    keeps it for a few times as long as times count as one.
+    """Return whether every function in `g` has kept its sign in a step of length h, and would keep it, at its
+    mean rate in the step, for another 4 `near`.
     """
     hold: truth = True
     for k in range(N_EVENTS):
@@ -289,9 +292,9 @@ def signs_hold(run: RunRecord, h: real, near: real) -> truth:
 
 
 def is_left(run: RunRecord, t_new: real, h: real) -> truth:
-    """Return whether a run leaves its lane before this step to the trial state: an event function changes its
-    sign in the step, or may do so right after it (`look_beyond`). Times count as one within at least the
-    distance that any single run uses.
+    """Return whether a run must leave its lane and make the step to the trial state alone, because an event
+    function changes its sign in the step, or may do so right after it (`look_beyond`), or because constraints
+    may lose rank. The distance below which two times count as one is at least `closeness` of any single run.
     """
     run.trial = normalise(t_new, run.trial)
     run.g = events(t_new, run.trial)
@@ -343,8 +346,9 @@ def first_place(run: RunRecord) -> real:
 
 
 def pace_of_looks(run: RunRecord) -> real:
-    """Return the distance between evaluations of the event functions in a step. A step long enough to jump
-    over two losses of rank is divided: between the two, pivots have the other sign.
+    """Return the distance between evaluations of the event functions in a step. If a step is long enough to
+    jump over two losses of rank, the functions are evaluated several times, because the sign of a pivot
+    changes at the first loss and again at the second.
     """
     looks: real = 1.0
     if RANK_EVENT[run.configuration] != NONE and moves_far(run, run.h_taken):
@@ -353,9 +357,9 @@ def pace_of_looks(run: RunRecord) -> real:
 
 
 def next_look(run: RunRecord, x: real, pace: real) -> real:
-    """Return where the event functions are evaluated after x: at twice x, or at most `pace` beyond it. In a
-    step across a singular configuration they are evaluated only where they are accurate, and from where the
-    step has been searched.
+    """Return where the event functions are evaluated after x: at twice x, but at most `pace` beyond x. In a
+    step across a singular configuration they are evaluated only at the points `LOOK`, where they are
+    accurate, and only in the part of the step that has not been searched.
     """
     following: real = min(2.0 * x, x + pace)
     if following > run.h_taken - 0.5 * pace and x < run.h_taken:
@@ -371,8 +375,8 @@ def next_look(run: RunRecord, x: real, pace: real) -> real:
 
 
 def lowest_place(run: RunRecord, x: real) -> real:
-    """Return where, before x in the step, a gap is lowest and its contact does not stay open; x itself if
-    there is no such point. `g` has the functions at x.
+    """Return the first point before x in the step at which a gap is lowest and a contact's status ends;
+    return x if there is none. `g` has the functions at x.
     """
     place: real = x
     for k in range(N_EVENTS):
@@ -400,8 +404,8 @@ def events_at(run: RunRecord, x: real) -> None:
 
 
 def is_quiet(run: RunRecord) -> truth:
-    """Return whether one look, at the end of the step just taken, shows that no event happens in it or right
-    after it: after nearly all steps.
+    """Return whether one evaluation, at the end of the step just taken, shows that no event happens in it or
+    right after it. For nearly all steps it does.
     """
     if PASSING:
         if run.passing:
@@ -509,7 +513,9 @@ def close_if_set(run: RunRecord) -> None:
 
 
 def leave_if_adjusting(run: RunRecord) -> None:
-    """Note whether events of this instant set dependent speeds; keep the motion before loops are closed."""
+    """Note whether events of this instant set dependent speeds; if so, and if loops may be closed again,
+    store the speeds before the loops are closed.
+    """
     run.adjusting = False
     for k in range(N_OWN_EVENTS):
         run.adjusting = run.adjusting or (run.crossed[k] > 0 and ROLE[k] == ADJUSTS)

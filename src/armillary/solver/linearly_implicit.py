@@ -11,8 +11,8 @@ each step, without a table.
 
 Large systems have sparse equations instead.
 
-The states belong to the present configuration. Matrices are stored column by column, as
-numerics/elimination.py needs them.
+The states are those of the present configuration, since configurations may differ in number and order of
+states. Matrices are stored column by column, as numerics/elimination.py needs them.
 
 The unknowns of sparse equations are the increments of the states and some intermediate values of the rates
 (program/sparse_rates.py). Rows are in the order of elimination; tables list the elements of each row, so that
@@ -23,11 +23,11 @@ the tables belong to the present one.
 The last part watches stiffness. Stability limits an explicit method if h λ stays at the edge of its stability
 region. For dop853, whose last stage g and end y₁ are both at t + h, this is so if
 
-    λ ≈ ‖f(y₁) − f(g)‖ / ‖y₁ − g‖,    h λ > 6.1 in fifteen steps, counted anew after six in a row below
+    h λ > 6.1 in fifteen steps,    λ ≈ ‖f(y₁) − f(g)‖ / ‖y₁ − g‖
 
-(Hairer, Nørsett, Wanner 1993, IV.2 of the second volume, and dop853.f; norms relative to the tolerated
-errors). Then a linearly implicit method takes over. While it steps, λ is found from its partial derivatives
-by power iteration,
+where six consecutive steps with h λ ≤ 6.1 reset the count (Hairer, Nørsett, Wanner 1993, IV.2 of the second
+volume, and dop853.f; norms relative to the tolerated errors). Then a linearly implicit method takes over.
+While it steps, λ is found from its partial derivatives by power iteration,
 
     λ ≈ ( ‖J² v‖ / ‖v‖ )^½,    v ← J² v
 
@@ -143,7 +143,7 @@ def find_partials(run: RunRecord, t: real) -> None:
     else:
         difference_states(run, t)
     if DRIVEN or not DIFFERENTIATED:
-        # The difference is a small part of the step: data over time may bend at the ends of steps only.
+        # Steps end at the kinks of data over time, so the increment, a small part of the step, meets none.
         later: real = t + max(4e-6 * run.shift, 64.0 * EPSILON * abs(t))
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)

@@ -76,10 +76,11 @@ class Study(StudyResults):
     ``vary`` names parameters and initial values with their distributions; ``design``, ``runs``, ``seed``,
     ``levels`` and ``second_order`` are arguments of ``Design``. Histories of ``outputs`` are kept at
     ``sample`` times; the remaining arguments go to ``simulate_batch``; ``inputs`` over time are the same for
-    all runs. ``block`` runs are made and written together (an existing study keeps its number). An
-    interrupted study continues after the last whole block when it is run again. A folder of another study is
-    refused. ``build`` ("package.module:function") is for the workers of a cluster, if no text can describe
-    the model. ``trust`` allows them to load the FMUs that the model's text names, which are machine code.
+    all runs. ``block`` is the number of runs that are made and written together; an existing study keeps its
+    own. When an interrupted study is run again, it makes only the blocks that are missing. If the folder
+    holds another study, an error is raised. ``build`` ("package.module:function") is for the workers of a
+    cluster, if no text can describe the model. ``trust`` allows them to load the FMUs that the model's text
+    names, which are machine code.
     """
 
     @expanded_signature(SettingOptions)
@@ -295,8 +296,9 @@ class Study(StudyResults):
             run_there(client, BlockAssignment(job, values, missing, lock, done))
 
     def extend(self, runs: int) -> Study:
-        """Return the study with more runs, if its design keeps the runs that it has: random, sobol, morris,
-        saltelli. ``run`` then makes the new runs; a last block that was not full is made again.
+        """Return the study with more runs. Its design must be random, sobol, morris or saltelli, whose first
+        runs do not depend on their number. ``run`` then makes the new runs; a last block that was not full is
+        made again.
         """
         folder, design = self._folder, self._require_design()
         if positive_whole(runs) is None:

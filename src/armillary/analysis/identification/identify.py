@@ -220,7 +220,7 @@ class Identification(SavedResult):
         def column(key: str, missing: float = np.nan) -> dict[str, float]:
             return {n: missing if entry[key] is None else float(entry[key]) for n, entry in unknowns}
 
-        # What the data do not determine has an infinite variance, and an interval without ends.
+        # Unknowns that the data do not determine have an infinite variance, and an interval without ends.
         return super()._from_file(data | {
             "names": tuple(data["unknowns"]), "values": column("value"),
             "unconstrained": column("unconstrained"), "standard_errors": column("standard_error", np.inf),

@@ -16,7 +16,7 @@ from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 LIMIT = 0.5  # largest motion in one step: radians, or other sizes
 LEAST_STEP = 2.0**-16  # least share of the way from one row to another
 CLOSED, EXACT = 1e-9, 1e-15  # F at which a root may be accepted, and at which it is exact
-WEAK = 1e-2  # share of the least pivot of the row before, below which no path continues from a position
+WEAK = 1e-2  # no path continues from a position whose least pivot is below this share of the earlier row's
 NO_EFFECT = 1e-10  # share of the largest pivot, below which a direction has no effect
 _HERE = "armillary.analysis.kinematics"
 _DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:path.py"), (*ROOTS, f"{_HERE}:path.py"))
@@ -28,8 +28,9 @@ class PathConditions:
     """The function of all conditions as machine code, and the layout of its results.
 
     Its results are F, then the entries of A at ``places`` (row, direction), then the entries of N: element
-    ``moved`` of a position moves along direction ``along``. ``stiff`` is 1 for gaps of loops, 2 for other
-    rows without targets, and 0, −1, … for rows with targets, one number per unit of the targets.
+    ``moved`` of a position moves along direction ``along``. ``stiff`` has a number for each condition: 1 for
+    gaps of loops, 2 for other conditions without targets; conditions with targets have 0, −1, …, the same
+    number if their targets have the same unit.
     """
 
     function: int

@@ -36,7 +36,7 @@ class Engine:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.halt = np.zeros(1)  # not zero: begin nothing more; compiled loops read it now and then
+        self.halt = np.zeros(1)  # not zero: engines begin no further runs; compiled loops read it repeatedly
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -125,7 +125,7 @@ _TIME = symbol("t")
 
 
 def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
-    """Define void update_metrics(t, ptr outputs, ptr slots), which updates all metrics by a row."""
+    """Define update_metrics(t, outputs, slots), a function that updates all metrics by one row of outputs."""
     places: Places = {_TIME: "%t"}
     renewed: list[Expr] = []
     for entry in metrics:

@@ -215,11 +215,13 @@ _WANTED = ("probe", "settle", "advance", "turn", "start_run")
 
 
 class SolverTexts(NamedTuple):
-    """The solver: for a device only the record of a run is in the header, and no file head in the tables."""
+    """The texts of the solver. For a device, the header has only the record of a run, and the tables do not
+    begin with the comment and the includes of a file.
+    """
 
     header: str
     tables: str  # and the functions that read them
-    functions: str  # the described solver, and those through which programs call it
+    functions: str  # of the described solver, and the functions through which programs call it
 
     def files(self, stem: str) -> dict[str, str]:
         """Return <name>_solver.h and <name>_solver.c by name."""
@@ -323,7 +325,9 @@ def _sparse_tables(model: CModel, code: str) -> dict[str, str]:
 
 
 def _jump_times(model: CModel) -> dict[str, str]:
-    """Return tables of times at which data bend, ended by infinity, and of whether data jump there."""
+    """Return tables of the times at which data over time bend or jump, with infinity as the last, and of 1 or
+    0 for each: whether data jump there.
+    """
     stops = model.program.stops
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "(double)INFINITY"])
     hard = ", ".join([*(str(int(jumps)) for _, jumps in stops), "1"])
@@ -354,7 +358,8 @@ def assembly_code(
 ) -> str:
     """Return the file that closes the loops of a system.
 
-    Other lines ``opening`` and ``closing`` make it C++; ``on_device`` leaves out messages of the host.
+    ``opening`` and ``closing`` are its first and last lines, by which it becomes a file of C++; ``on_device``
+    leaves out the messages that only a program on the host can write.
     """
     loops = source.assembly
     assert loops is not None

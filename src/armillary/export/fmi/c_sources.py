@@ -133,7 +133,8 @@ def adjoints(source: Source, clocks: Collection[int]) -> SeededSection:
 def _weighted_slopes(functions: Sequence[Expr], weights: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
     """Return the derivatives of a weighted sum of functions.
 
-    Block functions have only directional derivatives: with these, one is computed per known quantity.
+    Block functions have no gradients. If there are any, one directional derivative is computed for each known
+    quantity.
     """
 
     def weighted_sum(values: Sequence[Expr]) -> Expr:
@@ -300,9 +301,9 @@ void {stem}_adopt_signs({stem}_run *run);
 #define N_CONSTANTS {constants}
 #define N_STATES {states}
 #define CHANGING {changing} /* a table of configurations; states are all coordinates and speeds then */
-#define N_BEYOND {beyond} /* after them, in changes: speeds that events set, and which may change */
+#define N_BEYOND {beyond} /* and in changes of configuration: speeds that events set or may change */
 #define N_PACKED {packed} /* states of the equations of a configuration, at most */
-#define N_FIRST {first} /* and of the first */
+#define N_FIRST {first} /* states of the equations of the first configuration */
 #define N_MEMORY {memory}
 #define N_OUTPUTS {outputs}
 #define N_EVENTS {events}
@@ -317,7 +318,7 @@ void {stem}_adopt_signs({stem}_run *run);
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
 #define N_COORDINATES {coordinates} /* the first of the states */
 #define N_GAPS {gaps} /* of loops that have to close; 0: none */
-#define HAS_MASSES {masses} /* places without mass are found */
+#define HAS_MASSES {masses} /* motions without mass are found */
 #define HAS_RUN_PARAMETERS {run_parameters}
 #define HAS_ADJOINT {adjoint}
 #define HAS_EXCHANGE {exchange}
@@ -334,12 +335,12 @@ typedef struct {{
 }} event_description;
 
 extern const double START_PARAMETERS[];             /* in their own units */
-extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units, and to them */
+extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units; factors to them */
 extern const double START_GIVEN[]; /* values from which the first state follows */
-extern const int CONVERTED[];      /* 1 for states that are of another kind than these */
+extern const int CONVERTED[];      /* 1 for states that differ from these values, such as momenta */
 extern const double FIRST_GUESS[]; /* coordinates from which loops are closed */
 extern const double START_MEMORY[], MEMORY_FACTORS[];
-extern const double MEMORY_PERIODS[]; /* of clocks, which start so long after a run; -1: no clock */
+extern const double MEMORY_PERIODS[]; /* of clocks: the first tick is one period after the start; -1: none */
 extern const int INPUTS[]; /* 1 for memory that is set from outside */
 extern const char *const STATE_NAMES[];
 {events_declared}

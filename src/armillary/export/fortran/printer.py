@@ -133,7 +133,7 @@ LONGEST_LINE = 132
 
 
 def short_lines(text: str) -> str:
-    """Return a text in which comments of too long lines are moved above them, in several lines.
+    """Return a text without too long lines: a comment at the end of such a line is moved above it.
 
     Statements and character constants are broken where they are written.
     """

@@ -52,7 +52,7 @@ from armillary.model.bodies.figures import (
     Sphere,
 )
 
-_WEIGHED = (".stl", ".obj", ".msh")  # as in MuJoCo; pictures show more
+_WEIGHED = (".stl", ".obj", ".msh")  # formats of meshes with mass, as in MuJoCo; pictures have more
 KINDS = ("convex", "exact", "legacy", "shell")
 _FLAT = 1e-14  # MuJoCo's least volume
 
@@ -175,7 +175,7 @@ class _Solid:
         if self.kind != "shell":
             com = weights @ (0.75 * self.centre + 0.25 * start) / mass
         corners = self.triangles - com
-        weights = self._weights(com)  # of an open or a "legacy" mesh they depend on the point
+        weights = self._weights(com)  # for an open or a "legacy" mesh, volumes depend on the point
         whole = corners.sum(axis=1)
         factor = 12.0 if self.kind == "shell" else 20.0
         # 2 Σ XXᵀ + Σ XYᵀ of different corners = Σ XXᵀ + (Σ X)(Σ X)ᵀ
@@ -300,7 +300,7 @@ _SHOWN = 2  # the last group of a viewer
 
 
 class MjcfLooks:
-    """Materials and textures of a file, and the robot's file with the root of its meshes."""
+    """What the visuals of a file need: its materials and textures, its meshes, and where their files are."""
 
     def __init__(
         self, assets: Iterable[Element], defaults: Defaults, meshes: Meshes, robot: Path, root: Path | None
@@ -361,7 +361,7 @@ def geom_visual(
         where, R = where + R @ at, R @ axes
     elif kind == "plane":
         if len(size) < 2 or not size[0] > 0 or not size[1] > 0:
-            return None  # without an end; pictures have a floor of their own
+            return None  # an infinite plane; pictures have a floor of their own
         figure = Plane(2 * size[0], 2 * size[1])
     elif kind in SOLIDS and not geom.has("mesh"):
         if geom.has("fromto"):

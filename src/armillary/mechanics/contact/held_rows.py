@@ -131,10 +131,11 @@ def measure_motion(run: Contacts) -> None:
 
 
 def bound_normals(run: Contacts) -> None:
-    """Find the normal forces with which sliding contacts jam.
+    """Find, for each sliding contact, the normal force above which it jams (`most`).
 
-    Each is JAM times the force for its acceleration without forces; if a force exceeds this, it becomes at
-    least JAM times the force that holds the same rows without the friction of slides.
+    This bound is JAM times the normal force that would cancel the contact's acceleration without forces, if
+    it acted alone. If a normal force exceeds its bound, the forces that hold the same rows without the
+    friction of slides are found, and each bound is raised to JAM times its contact's normal force among them.
     """
     exceeded: truth = False
     for c in range(N_CONTACTS):
@@ -160,13 +161,13 @@ def bound_normals(run: Contacts) -> None:
 
 
 def load_speeds(run: Contacts) -> None:
-    """Add the changes of speeds by forces, once they are known."""
+    """Set `loaded`, the rates or speeds with forces: add `moved`, their changes by the forces."""
     for s in range(N_CONTACT_SPEEDS):
         run.loaded[s] = run.unloaded[s] + run.moved[s]
 
 
 def solve_held_rows(run: Contacts) -> None:
-    """Find the forces for known rows that hold; needs the diagonal from ``measure_rows``."""
+    """Find the forces if the rows that hold are known (`held`); needs the diagonal from ``measure_rows``."""
     for i in range(N_CONTACT_ROWS):
         if run.diagonal[i] <= 0.0:
             run.held[i] = 0.0

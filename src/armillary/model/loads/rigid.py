@@ -109,7 +109,7 @@ def unilateral(
 
 
 def _generalised_load(system: Description, name: str, speed: Expr, where: str) -> Expr:
-    """Return the symbol of a force that does work on a sum of speeds; add a load on each of the speeds."""
+    """Return the symbol of a force along a velocity that is linear in the speeds; add its loads on these."""
     moving = [s for s in symbols(speed) if s.data.role == "speed"]
     factors = {u: derivative(speed, u) for u in moving}
     if not moving or any(s.data.role == "speed" for f in factors.values() for s in symbols(f)):
@@ -167,7 +167,9 @@ def lock(
     effort: Dimension,
     where: str,
 ) -> Expr:
-    """Add dry friction that holds a sum of speeds, Σ factor·u, at zero; return the load on the first."""
+    """Add dry friction that holds Σ factor·u, over the given speeds u, at zero; return the load on the first
+    speed.
+    """
     drag = _force(system, name, effort)
     friction = friction_limit(system, capacity, f"capacity of {where}", effort)
     held = (
@@ -295,10 +297,10 @@ def _add(
         "last": (NEVER, TIME, "s", "time of its last impact"),
         "opened": (NEVER, TIME, "s", "time at which it opened last"),
         "longest": (0.0, TIME, "s", "longest flight of its present bounces"),
-        "size": (0.0, gap.dimension, None, "size of what its gap is made of"),
+        "size": (0.0, gap.dimension, None, "size of the terms of its gap"),
     }
     if slip is not None:
-        hidden["pressed"] = (0.0, push.dimension, None, "normal force with which its slide went on")
+        hidden["pressed"] = (0.0, push.dimension, None, "normal force with which it continued to slide")
     if slip is not None and len(slip.sliding) > 1:
         hidden |= {f"direction{i}": (0.0, ONE, None, "direction of its slide") for i in (1, 2)}
     made = {}

@@ -86,7 +86,7 @@ class _Joint:
     parent: Matrix  # R_P
     directions: list[Triple]
     axes: list[Triple] | None
-    ends: list[Triple]  # the turns' axes in the child's own axes, where they do not depend on later turns
+    ends: list[Triple]  # the turns' axes in the child's axes at zero coordinates; the last is the same at all
 
 
 def _joint_of_part(parts: AbsoluteBodies, index: int) -> _Joint:

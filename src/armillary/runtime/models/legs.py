@@ -1,7 +1,8 @@
 """A run through the configurations of its system, in one compiled loop.
 
-The loop itself changes configurations; entries that its tables lack are added to them (run_changes.py). All
-configurations have the same outputs, so only the notes of a run show the changes.
+The loop itself changes configurations. If its tables lack a configuration, the loop stops, and
+`ConfigurationSupply` (run_changes.py) adds it. All configurations have the same outputs, so only the notes of
+a run show the changes.
 
 This file also joins the legs of a run to one result, makes runs of one leg, and raises errors for runs that
 end at a loss of rank (see solver/passages.py).
@@ -354,8 +355,8 @@ class ConfigurationRun:
             raise
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
-        """Set short steps around a singularity over which a step jumped: a dependent speed's factor changed
-        sign. Raise an error if short steps have jumped over it, since no step leads across.
+        """Set short steps around a singularity that a step jumped over, so that the factor of a dependent
+        speed changed its sign. If short steps have jumped over it already, raise an error.
         """
         if self.stretch is not None and self.stretch.begin <= result.t_stop <= self.stretch.end:
             sound = result.time < self.stretch.begin

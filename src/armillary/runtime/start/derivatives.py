@@ -2,8 +2,8 @@
 
 A value that the user gives depends only on itself. Values that the start computes depend on other values:
 normalised Euler parameters, coordinates and speeds that close loops (by the implicit function theorem, with
-the moving speeds of assembly.py), joints that place mass centres, and memories that begin with the value of
-an expression.
+the speeds that assembly.py lets move), joints that place mass centres, and memories that begin with the value
+of an expression.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _MISFIT = 1e-7  # relative residual that is allowed
 
 
 class StartDerivatives:
-    """Derivatives of a system's starts: a row per parameter or initial value, multiplied by its size."""
+    """Derivatives of a system's starts by parameters and initial values: one row for each, multiplied by the
+    size of that parameter or value.
+    """
 
     def __init__(self, equations: DerivedEquations, directions: Sequence[Direction]) -> None:
         self.equations, self.directions = equations, directions
@@ -46,7 +48,10 @@ class StartDerivatives:
         return Derived(self, instance, place, initial, given)
 
     def seed(self, places: Sequence[str]) -> np.ndarray:
-        """Return derivatives of given values by themselves: a row per direction, a column per name."""
+        """Return derivatives of named values that nothing computes: a row per direction, a column per name.
+
+        A value that is varied itself has the derivative 1, all others 0.
+        """
         moved = np.zeros((len(self.directions), len(places)))
         for row, direction in zip(moved, self.directions, strict=True):
             if direction.role != "parameter" and direction.name in places:
@@ -173,9 +178,9 @@ class Derived:
     def _close_positions(
         self, geometry: Geometry, here: GeometryValues, changed: np.ndarray, named: set[str]
     ) -> None:
-        """Correct derivatives of coordinates along the speeds by which assembly may have moved; named values
-        stay. If more values are named than the loops leave free, named dependent coordinates are only first
-        guesses.
+        """Correct the derivatives of coordinates so that the loops remain closed. Only the coordinates that
+        assembly may have moved get corrections; named values keep their derivatives. If more values are named
+        than the loops leave free, named dependent coordinates are only first guesses and are corrected, too.
         """
         reduction, names = self._starts.equations.reduction, self._starts.coordinates
         varied = {d.name for d in self._starts.directions}
@@ -270,12 +275,12 @@ class Derived:
 def _free_turned_joints(
     layout: GeometryLayout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray
 ) -> np.ndarray:
-    """Return the speeds that may move, and all other speeds of the joints that assembly has turned by them.
+    """Return the flags of the speeds that may move, extended in two cases to all speeds of a joint.
 
-    This concerns joints with q̇ = N(q) u. If assembly turns such a joint about several axes in many small
-    steps, its final angles depend on the order of the steps. If some of its coordinates are varied, turning
-    about a single axis changes the other coordinates too. In both cases derivatives exist only if the
-    equations determine the joint's angles with all its speeds free.
+    Both cases concern a joint with q̇ = N(q) u that assembly has turned. If it turned the joint about several
+    axes in many small steps, the final angles depend on the order of the steps. If some of the joint's
+    coordinates are varied, turning about a single axis changes the other coordinates too. Derivatives then
+    exist only if the equations determine the joint's angles with all its speeds free.
     """
     matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
     matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True

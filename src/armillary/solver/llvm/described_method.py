@@ -1,8 +1,9 @@
 """Numerical methods of the small language as machine code, compiled once for all systems.
 
 A `DescribedMethod` compiles functions of a description over a record with eight bytes per field. Scalars are
-in the record; vectors are parts of one workspace; tables of whole numbers and the functions of a model are
-called and read by address. Python fills a `MethodWork` with all of these, and reads its vectors afterwards.
+in the record, and vectors are parts of one workspace. The record also has the addresses of tables of whole
+numbers and of the functions of a model. Python fills a `MethodWork` with all of these, and reads its vectors
+afterwards.
 """
 
 from __future__ import annotations

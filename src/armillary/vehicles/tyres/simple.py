@@ -1,4 +1,6 @@
-"""Tyres of a few numbers: linear, Fiala, the brush in closed form, TMeasy, and tables of measured forces."""
+"""Tyre models with few parameters: linear, Fiala, the brush model in closed form and TMeasy; and tyres from
+tables of measured forces.
+"""
 
 from __future__ import annotations
 
@@ -181,8 +183,9 @@ class Curve:
 class TMeasyTyre(SpringTyre):
     """TMeasy with combined slip; each direction has a curve at the nominal load and one at twice this load.
 
-    Over the load, forces are a parabola through zero and the two loads, slips a straight line. At exactly
-    zero slip the formulas for lateral slip hold, so that ∂Fy/∂α is the curve's slope.
+    As functions of the load, forces are parabolas through zero and the values at the two loads, and slips are
+    straight lines through these values. At exactly zero slip the formulas for lateral slip hold, so that
+    ∂Fy/∂α is the curve's slope.
 
     Source: Rill, Road Vehicle Dynamics (2011), sections 3.3 and 3.4; Hirschberg, Rill, Weinfurter, Tire model
     TMeasy, Vehicle System Dynamics 45 (2007), suppl. 1.
