@@ -284,6 +284,38 @@ def test_an_impossible_motion_names_what_is_violated():
         found.check()
 
 
+@pytest.mark.parametrize(
+    ("violation", "rate", "least"),
+    [
+        (0.0, -1.0, 1e-14),  # only the cost can get better, down to rounding
+        (1e-3, -0.1, 1e-11),  # Wächter and Biegler (2006), eq. 23: γ_φ θ/(−∇φᵀd), times 1e-4
+        (1e-3, -1e-9, 1e-9),  # at most γ_θ = 1e-5
+        (1e-3, 0.0, 1e-12),
+        (1e-3, 2.0, 1e-12),
+    ],
+)
+def test_steps_are_halved_down_to_the_least_that_may_be_accepted(monkeypatch, violation, rate, least):
+    """The smaller the violation beside the slope of the cost, the smaller; then the restoration begins."""
+    from armillary.control.interior_point import InteriorPoint
+
+    tried = []
+    search = object.__new__(InteriorPoint)
+    search.cost = 0.0
+    search.v = SimpleNamespace(
+        c=np.array([-violation]),
+        gaps=None,
+        trial=None,
+        trial_gaps=None,
+        run=lambda *_, size: tried.append(size),
+    )
+    monkeypatch.setattr(InteriorPoint, "_barrier", lambda *_: 0.0)
+    monkeypatch.setattr(InteriorPoint, "_at", lambda *_: SimpleNamespace(theta=-1.0))
+    monkeypatch.setattr(InteriorPoint, "_accepts", lambda *_: False)
+    assert search._line_search(0.7, rate, 0.99) is None
+    assert tried == [0.7 * 0.5**k for k in range(len(tried))]
+    assert least < tried[-1] <= 2.02 * (least if least == 1e-14 else least + 1e-14)
+
+
 def test_an_interrupted_search_returns_its_best_point(monkeypatch):
     from armillary.control import interior_point
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import platform
 import threading
+from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,10 +14,11 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
+from armillary.ensembles import batch as batches
 from armillary.ensembles.batch import _Crew
 from armillary.ensembles.engines import lane_engines
 from armillary.ensembles.engines.lane_engines import Lanes
-from armillary.ensembles.plan import AT_ONCE, plan
+from armillary.ensembles.plan import AT_ONCE, EVENT, FAILED, FINISHED, plan
 from armillary.settings import RunSettings
 from armillary.stages.model import Model
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
@@ -734,3 +736,31 @@ def test_batches_that_differ_in_numbers_alone_share_their_loop(monkeypatch: pyte
     reached(0.1, 0.5, step=0.01, metrics=last, method="midpoint")
     reached(0.1, 0.5, metrics=last, method="dopri5")
     assert len(made) == 4
+
+
+def test_runs_are_examined_by_their_speeds_beside_the_usual_ones_of_a_kind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half a decimetre per second is fifty times the usual speed of slides, 4 rad/s eight times that of
+    turns; of a kind that mostly rests, 1 in its units counts as usual. Runs that failed are not examined.
+    """
+    order: list[int] = []
+    monkeypatch.setattr(batches, "_explain_failed_runs", lambda plan, outcome: None)
+    monkeypatch.setattr(batches, "_masses_suffice", lambda plan: False)
+    monkeypatch.setattr(batches, "_speeds_by_kind", lambda plan: [[0], [1, 2], [3]])
+    monkeypatch.setattr(batches, "_is_suspect", lambda plan, i, state, kinds: bool(order.append(i)))
+    state = np.tile([[0.001], [0.2], [-0.5], [0.0]], 6)
+    state[2, 1], state[0, 2], state[3, 3], state[0, 4], state[1, 5] = 4.0, -0.05, 20.0, 9.0, 1.0
+    status = np.array([FINISHED, EVENT, FINISHED, FINISHED, FAILED, FINISHED])
+    plan = SimpleNamespace(model=SimpleNamespace(equations=SimpleNamespace(joints_move_bodies=True)))
+    batches.mark_weak_runs(plan, SimpleNamespace(status=status, state=state))  # type: ignore[arg-type]
+    assert order == [2, 3, 1, 5, 0]
+
+
+@pytest.mark.parametrize(
+    "count", [3, 2 * batches._EXAMINED, 2 * batches._EXAMINED + 1, 5 * batches._EXAMINED]
+)
+def test_the_largest_of_many_runs_come_first(count: int) -> None:
+    size = np.random.default_rng(count).permutation(count).astype(float)
+    runs = np.arange(count)[::-1] + 7
+    assert [*batches._largest_first(size, runs)] == runs[np.argsort(-size)].tolist()

@@ -45,6 +45,40 @@ def test_both_modules_call_each_other_and_share_constants(much: int, monkeypatch
     assert function(-5.0) == 2.0 * (2.0 * 5.0 + 4.0) + 3.0
 
 
+BRANCHES = """define internal double @rarely(double %x) noinline optnone nounwind {
+  %below = fcmp olt double %x, 0.0
+  br i1 %below, label %less, label %more, !prof !0
+less:
+  ret double -1.0
+more:
+  ret double 1.0
+}
+define double @usual(double %x) nounwind {
+  %y = call double @rarely(double %x)
+  ret double %y
+}
+!0 = !{!1, i32 1, i32 1000}
+!1 = !{!"branch_weights"}
+!2 = !{!"unused"}
+"""
+
+
+def test_rare_functions_keep_the_weights_of_their_branches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of some models with contacts did not compile: rare functions lacked the weights' definition.
+
+    LLVM accepts a node in place of the first operand only where it is text, so `!1` is inlined here.
+    """
+    monkeypatch.setattr(jit, "_MUCH", 0)
+    text = BRANCHES.replace("!{!1,", '!{!"branch_weights",')
+    _, rare = jit._take_rare_functions(text)
+    assert '!0 = !{!"branch_weights", i32 1, i32 1000}' in rare
+    assert "unused" not in rare
+    assert "!1 = " in jit._take_rare_functions(BRANCHES)[1]  # metadata of metadata
+    code = jit.engine("", lambda: [text], 2, jit.UNBRANCHED)
+    function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(code.get_function_address("usual"))
+    assert (function(-5.0), function(5.0)) == (-1.0, 1.0)
+
+
 def test_objects_are_packed_without_loss() -> None:
     parts = [b"", b"one", bytes(range(256)) * 3]
     assert jit._unpack(jit._pack(parts)) == parts

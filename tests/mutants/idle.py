@@ -9,7 +9,8 @@ Each rule is one of syntax and holds wherever it applies, so that nobody has to 
 - ``<`` in place of ``<=`` at a tolerance below 1e-3: they differ where a result is the bound to its last bit;
 - numbers below 1e-100, which stand for zero in divisions and maxima, where any tiny number serves;
 - tolerances of the checks of published cases: like assertions, a check that asks less fails no test;
-- widths, sizes and colours of lines in Matplotlib's figures, which are a matter of taste.
+- widths, sizes and colours of lines in Matplotlib's figures and in its settings (``"lines.linewidth": 1.6``),
+  which are a matter of taste.
 """
 
 from __future__ import annotations
@@ -30,6 +31,13 @@ alpha capsize color colors dpi ecolor edgecolor elinewidth facecolor figsize fon
 linewidth linewidths lw markeredgewidth markerfacecolor markersize pad s zorder
 """
 _STYLE = frozenset(_STYLE_TEXT.split())
+_SETTINGS = _STYLE | {
+    "labelsize",
+    "size",
+    "titlesize",
+    "xmargin",
+    "ymargin",
+}  # after a dot, as in "font.size"
 
 
 def idle_places(tree: ast.Module) -> set[ast.AST]:
@@ -52,7 +60,17 @@ def idle_places(tree: ast.Module) -> set[ast.AST]:
                 found.update(word.value for word in keywords if word.arg == "tolerance")
             case ast.Call(_, _, keywords) if figures:
                 found.update(word.value for word in keywords if word.arg in _STYLE)
+            case ast.Dict(keys, values) if figures:
+                found.update(v for key, v in zip(keys, values, strict=True) if _is_style_setting(key))
     return found
+
+
+def _is_style_setting(key: ast.expr | None) -> bool:
+    """Whether a key of a dictionary is the name of one of Matplotlib's settings of taste."""
+    if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+        return False
+    group, _, name = key.value.partition(".")
+    return bool(group) and name in _SETTINGS
 
 
 def found_lengths(tree: ast.Module) -> set[ast.AST]:

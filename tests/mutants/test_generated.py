@@ -98,13 +98,15 @@ def f(n, x, ax):
     if x > STUCK * n:
         ax.plot(x / max(n, 1e-300), linewidth=3.0)
     return two + three + x.reshape(-1, 2) + np.zeros((n, 0)).sum()
+
+LOOK = {"lines.linewidth": 1.6, "axes.grid": True, "size": 3.0}
 """
 
 
 def test_no_fault_is_planted_where_none_can_change_anything() -> None:
     """``one`` is replaced before it is read; the others may be read as they were declared."""
     made = faults_of("f.py", IDLE.encode())
-    lines = (6, 7, 8, 11, 12, 13, 14, 22, 24, 25, 26)
+    lines = (6, 7, 8, 11, 12, 13, 14, 22, 24, 25, 26, 28)
     found = {(fault.line, fault.faulty) for fault in made if fault.line in lines}
     condition = "x < NEAR * n or four"
     assert found == {
@@ -128,6 +130,8 @@ def test_no_fault_is_planted_where_none_can_change_anything() -> None:
         (26, "1"),
         (26, "3"),
         (26, "prod"),
+        (28, "False"),
+        (28, "6.0"),
     }
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
+from armillary.results.spectra import PowerSpectrum
 
 
 def _run(t: np.ndarray, **columns: np.ndarray) -> arm.Run:
@@ -39,6 +40,42 @@ def test_runs_without_equal_steps_or_windows_are_refused() -> None:
         _run(t, x=t).psd()
     with pytest.raises(ArmillaryError, match=r"segments of 5\.0 s do not fit a run"):
         _run(np.linspace(0, 1, 101), x=np.ones(101)).psd(segment=5.0)
+
+
+def test_a_root_mean_square_is_that_between_two_frequencies_ends_included() -> None:
+    """A density of 2 over 1 to 3 Hz has the mean square 4; half of it lies on either side of 2 Hz."""
+    f = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    found = PowerSpectrum("bench", f, np.array([[9.0, 2, 2, 2, 5]]).T, ("x",), {"x": "m"})
+    assert found.rms("x", 1.0, 3.0) == pytest.approx(2.0)
+    assert found.rms("x", 1.0, 2.0) == found.rms("x", 2.0, 3.0) == pytest.approx(np.sqrt(2.0))
+    assert found.rms("x") == pytest.approx(np.sqrt(5.5 + 4.0 + 3.5))
+    factors = arm.iso2631_weighting([1.0, 2.0], "Wd")
+    assert found.rms("x", 1.0, 2.0, "Wd") == pytest.approx(np.sqrt(np.sum(factors**2)))
+    assert repr(found) == "PowerSpectrum('bench': x (m²/Hz); 5 frequencies, 0 to 4 Hz)"
+    none = PowerSpectrum("bench", np.zeros(0), np.zeros((0, 1)), ("x",))
+    assert repr(none) == "PowerSpectrum('bench': x; 0 frequencies, empty)"
+
+
+@pytest.mark.parametrize(("rows", "segment", "bins"), [(8, None, 5), (8, 8, 5), (20, 8, 5), (20, 20, 11)])
+def test_a_segment_has_at_least_eight_rows_and_at_most_all(rows: int, segment: int | None, bins: int) -> None:
+    t = 3.0 + 0.5 * np.arange(rows)
+    found = _run(t, x=np.sin(t)).psd(segment=None if segment is None else 0.5 * segment)
+    assert len(found.frequency) == bins and found.frequency[-1] == pytest.approx(1.0)  # half the rate of rows
+    with pytest.raises(
+        ArmillaryError, match=rf"do not fit a run of {0.5 * (rows - 1):g} s, rows every 0\.5 s"
+    ):
+        _run(t, x=t).psd(segment=0.5 * (rows + 1))
+    with pytest.raises(ArmillaryError, match=r"segments of 3\.5 s do not fit"):
+        _run(t, x=t).psd(segment=3.5)
+    with pytest.raises(ArmillaryError, match="at least 8 rows at equal steps"):
+        _run(t[:7], x=t[:7]).psd()
+
+
+def test_weightings_have_no_sign_of_the_frequency_and_need_finite_ones() -> None:
+    assert arm.iso2631_weighting([-8.0, 8.0]) == pytest.approx(1.036, abs=2e-3)
+    assert arm.iso2631_weighting(0.0) == 0.0
+    with pytest.raises(ArmillaryError, match="must be finite numbers in Hz"):
+        arm.iso2631_weighting([1.0, np.inf])
 
 
 # ISO 2631-1:1997, table 3: factors × 1000 at centre frequencies of third octaves, in three digits.

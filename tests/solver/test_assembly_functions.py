@@ -125,3 +125,11 @@ def test_columns_are_divided_by_their_largest_element(given: Given) -> None:
         scaled[1] *= all_rows
         found = run.matrix.reshape(SPEEDS, ROWS).T
         assert found == pytest.approx(scaled) and run.columns == SPEEDS
+
+
+@pytest.mark.parametrize("alone", [None, 0, 2, SPEEDS - 1])
+def test_one_speed_that_moves_or_one_place_that_is_free_is_enough(alone: int | None, given: Given) -> None:
+    run = SimpleNamespace(
+        moving=[j == alone for j in range(SPEEDS)], held=[k != alone for k in range(PLACES)]
+    )
+    assert assembly.some_speed_moves(run) == assembly.some_place_is_free(run) == (alone is not None)

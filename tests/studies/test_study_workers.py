@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, ModelError
 from armillary.stages import System
-from armillary.studies import Study, cluster, open_study, worker_check
+from armillary.studies import Study, cluster, definition, open_study, worker_check
 from armillary.studies.cluster import Job, UnfitWorkerError
 from armillary.version import VERSION
 from tests.later import later
@@ -293,6 +293,23 @@ def test_machine_code_that_a_changed_text_names_is_not_loaded(
     for trust in (False, True):
         with pytest.raises(ArmillaryError, match="is not the text that the study wrote there"):
             open_study(opened, trust=trust).rerun(3)
+
+
+def test_an_error_of_the_text_that_the_study_wrote_is_the_error_of_the_model(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A text without a change is not said to be another one: its own error is the one that helps."""
+
+    def refuse(path: Path, **more: bool) -> None:
+        given.append(more)
+        raise ModelError("'extra' loads machine code: give trust=True")
+
+    given: list[dict[str, bool]] = []
+    monkeypatch.setattr(definition, "load", refuse)
+    for trust in (False, True):
+        with pytest.raises(ModelError, match=r"^'extra' loads machine code: give trust=True$"):
+            open_study(study.path, trust=trust).rerun(3)
+    assert given == [{}, {"trust": True}]  # the study's own text is trusted as far as the user says
 
 
 def test_workers_are_trusted_as_far_as_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

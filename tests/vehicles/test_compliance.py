@@ -122,15 +122,24 @@ def test_a_leaf_spring_carries_an_axle_with_the_rates_of_its_leaves() -> None:
     inertia = 4 * 0.06 * 0.008**3 / 12
     assert np.isclose(leaf.vertical, 2 * 2 * 206e9 * inertia / 0.6**3)  # δ = P l³/(2 E I) of a triangle
     assert np.isclose(leaf.wind_up, leaf.vertical * 0.36)
+    on_edge = 0.008 * 0.06**3 / 12  # of the main leaf: two cantilevers of half the length
+    assert np.isclose(leaf.lateral, 2 * 3 * 206e9 * on_edge / 0.6**3)
     s = arm.System("axle")
     axle = s.body("axle", joint=arm.Free(rotation="zxy"), mass=100, inertia=(20, 2, 20))
     for side, y in (("left", 0.5), ("right", -0.5)):
         leaf.add(s, f"{side}_leaf", axle.point(side, (0, y, 0)), s.ground.point(side, (0, y, 0)), 0.0)
     s.gravity(9.81, -s.ground.z)
-    linear = s.derive().compile().linearize()
-    stiffness = -np.asarray(linear.A)[6:, :6]
-    order = [linear.states[:6].index(f"axle.q{i}") for i in (1, 2, 3)]
-    found = np.array([stiffness[6 * 0 + i, i] for i in order])
-    assert np.allclose(found * 100, [2 * leaf.longitudinal, 2 * leaf.lateral, 2 * leaf.vertical])
+    model = s.derive().compile()
+    A = np.asarray(model.linearize().A)
+    inertias = np.array([100, 100, 100, 20, 2, 20])
+    # Angles are about z, x and y, speeds about x, y and z; packs are 0.5 m from the middle.
+    stiffness, damping = -A[6:, :6][:, [0, 1, 2, 4, 5, 3]] * inertias[:, None], -A[6:, 6:] * inertias[:, None]
+    slides = np.array([leaf.longitudinal, leaf.lateral, leaf.vertical])
+    turns = np.array([0.05, 1.0, 0.05]) * leaf.wind_up + [0.25 * leaf.vertical, 0, 0.25 * leaf.longitudinal]
+    assert np.allclose(stiffness, 2 * np.diag([*slides, *turns]))
+    assert np.allclose(damping, 2 * np.diag([1500, 1500, 1500, 20 + 375, 20, 20 + 375]))
+    preloads = {f"{side}_leaf_preload": value for side, value in (("left", 500.0), ("right", 300.0))}
+    rates = model.derivatives(0.0, model.state(), preloads)
+    assert np.allclose(rates[6:] * inertias, [0, 0, -981 - 800, -100, 0, 0])  # packs push the axle down
     with pytest.raises(arm.ModelError, match="above zero"):
         veh.LeafSpring(length=1.2, width=0.0, thickness=0.008, leaves=4)

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import armillary as arm
-from armillary.viewer.picture import fit_camera, fragments, nearest
+from armillary.viewer.picture import FilmFigure, fit_camera, fragments, nearest
 from armillary.viewer.surfaces import cylinder_between, surfaces_of, turned_to
 
 # Volumes of the solids with a circle of 28 corners, of area 14 sin(2π/28) r² instead of π r²; balls are
@@ -78,6 +78,25 @@ def test_the_camera_has_all_points_in_its_picture_and_one_near_an_edge(view: str
     assert np.all(near > 0)
     part = np.abs(screen - [150, 100]) / [150, 100]
     assert 0.85 < part.max() < 0.92
+
+
+@pytest.mark.parametrize("kind", ["spring", "rod"])
+def test_springs_and_rods_are_round_and_reach_from_end_to_end(kind: str) -> None:
+    """Across its axis a coil of radius 0.1 m is as wide one way as the other, however long it is drawn."""
+    bodies = [{"name": "b", "parts": [], "colour": "#ffffff"}]
+    ends = [{"body": "b", "at": [0.5, 0, 0]}, {"body": "", "at": [0.5, 3, 4]}]
+    content = {"bodies": bodies, "ground": {"parts": []}, "bending": [], "up": [0, 0, 1]}
+    link = {"kind": kind, "radius": 0.1, "ends": ends, "coils": 20, "colour": "#ff0000"}
+    poses = np.array([[0, 0, 0, 0, 0, 0, 1], [0, 3, 4, 0, 0, 0, 1]])  # in the second frame nearly closed
+    figure = FilmFigure({**content, "springs": [link]}, poses - [[0] * 7, [0, 0.003, 0.004, 0, 0, 0, 0]], [])
+    for frame, length in enumerate((5.0, 0.005)):
+        painted = figure.paint_frame(frame)
+        across = (painted.surface.vertices - [0.5, 0, 0]) @ np.array([[1, 0, 0], [0, 0.8, -0.6]]).T
+        np.testing.assert_allclose(np.ptp(across, axis=0), 0.2, rtol=0.15)
+        assert across.mean(axis=0) == pytest.approx([0, 0], abs=0.02)
+        along = painted.surface.vertices @ [0, 0.6, 0.8]
+        assert (along.max(), np.ptp(along)) == pytest.approx((5.0, length), rel=0.05)
+        assert np.all(painted.colours == [1, 0, 0]) and np.all(painted.opacities == 1.0)
 
 
 def _pendulum() -> arm.System:

@@ -379,6 +379,7 @@ _MUCH = 40_000  # least characters of rare functions for a separate module, whic
 _FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
 _RARE_HEAD = re.compile(r"^define .* optnone.*$", re.MULTILINE)
 _SYMBOL = re.compile(r'@("\\01[\w.]+"|[\w.]+)')  # names of arranged code are quoted
+_METADATA = re.compile(r"!\d+")  # for example the weights of a branch
 
 
 def _pack(parts: Sequence[bytes]) -> bytes:
@@ -435,7 +436,20 @@ def _take_rare_functions(text: str) -> tuple[str, str]:
         if line.startswith("declare ") and ("\\01" not in line or _SYMBOL.findall(line)[0] in needed)
     ]
     shared = [line for name, line in constants.items() if name in needed]
-    return "".join(kept), "\n".join([*outside, *shared, *own])
+    return "".join(kept), "\n".join([*outside, *shared, *own, *_metadata_lines(text, own)])
+
+
+def _metadata_lines(text: str, functions: Sequence[str]) -> list[str]:
+    """Return the lines of a module that define the numbered metadata of some of its functions."""
+    defined = {line.partition(" =")[0]: line for line in text.splitlines() if _METADATA.match(line)}
+    lines: dict[str, str] = {}
+    wanted = [number for function in functions for number in _METADATA.findall(function)]
+    while wanted:
+        number = wanted.pop()
+        if number not in lines:
+            lines[number] = defined[number]
+            wanted += _METADATA.findall(defined[number].partition(" =")[2])
+    return sorted(lines.values())
 
 
 def _object_code(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.structure import balanced_truncation, reach, transmission_zeros
 from armillary.errors import ArmillaryError, MissingExtraError
 
@@ -63,6 +64,40 @@ def test_poles_and_transfer_function_of_an_oscillator() -> None:
     np.testing.assert_allclose(direct.numerator, [1 / M, 0, 0], atol=1e-12)  # s²/(m s² + c s + k)
     w = np.array([0.3, 2.0, 40.0])
     np.testing.assert_allclose(direct(1j * w), -(w**2) / (K - M * w**2 + 1j * C * w), rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("zeros", "poles", "gain", "step", "above", "below"),
+    [
+        ([], [-2.0], 1.0, None, "1", "s + 2"),
+        ([], [2.0], -1.0, None, "-1", "s - 2"),
+        ([1.0], [-1.0, -3.0], -1.0, None, "-s + 1", "s^2 + 4 s + 3"),
+        ([0.0], [0.5], 2.5, 0.1, "2.5 z", "z - 0.5"),
+        ([], [1j, -1j], 0.0, None, "0", "s^2 + 1"),
+        ([0.0, 0.0], [], 1.0, None, "s^2", "1"),
+        ([-1.0], [-1e-3, -1e3], 1.0, None, "s + 1", "s^2 + 1000 s + 1"),
+        ([-1.0], [-1e-14, -1.0], 1.0, None, "s + 1", "s^2 + s"),
+    ],
+)
+def test_transfer_functions_are_written_as_fractions_of_polynomials(
+    zeros: list[float], poles: list[complex], gain: float, step: float | None, above: str, below: str
+) -> None:
+    """Coefficients of 1 are not written, nor terms that are below rounding."""
+    text = repr(TransferFunction("u", "y", np.array(zeros), np.array(poles), gain, step))
+    top, line, bottom = text.splitlines()
+    assert top.startswith("y by u: ") and top.removeprefix("y by u: ").strip() == above
+    assert bottom.strip() == below and line.strip() == "-" * max(len(above), len(below))
+
+
+def test_a_report_lists_poles_once_per_pair_with_frequency_and_damping() -> None:
+    """√(k/m)/2π = 0.7958 Hz and c/(2 √(k m)) = 0.15, of a discrete model as well; a pole at 0 has neither."""
+    decay, turn = C / 2 / M, np.sqrt(K / M - (C / 2 / M) ** 2)
+    pair = [f"{-decay:.5g}", f"±{turn:.5g}", "0.7958", "0.15"]
+    for lin in (position(), position().discretize(0.1)):
+        rows = lin.report().split("poles\n")[1].splitlines()
+        assert [row.split() for row in rows[1:]] == [pair]
+    rows = oscillator().report().split("poles\n")[1].splitlines()
+    assert [row.split() for row in rows[1:]] == [["0"], ["0"], pair]
 
 
 def test_frequency_response_is_the_closed_form_at_all_points_at_once() -> None:
@@ -241,13 +276,46 @@ def test_transfer_functions_of_lightly_damped_chains_have_their_exact_values(see
     T = np.kron(np.eye(2), np.tril(np.ones((n, n)))) if seed % 4 > 1 else np.eye(2 * n)
     B, C = np.eye(2 * n)[n + rng.integers(n)], np.eye(2 * n)[rng.integers(2 * n)]
     A, B, C = np.linalg.solve(T, A @ T), np.linalg.solve(T, B), C @ T
-    base = light_chain()
-    states = tuple(replace(base.variables[0][0], name=f"x{i}") for i in range(2 * n))
-    ports = (states, base.variables[1][:1], base.variables[2][:1])
-    lin = replace(base, A=A, B=B[:, None], C=C[None, :], D=np.zeros((1, 1)), variables=ports)
-    tf = lin.transfer_function()
+    tf = _of_matrices(A, B, C).transfer_function()
     for w in (1.0, 30.0):
         assert tf(1j * w) == pytest.approx(_exact_value(A, B, C, w), rel=1e-8)
+
+
+def _of_matrices(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> Any:
+    """The linear model of given matrices with one input and one output."""
+    base = light_chain()
+    states = tuple(replace(base.variables[0][0], name=f"x{i}") for i in range(len(A)))
+    ports = (states, base.variables[1][:1], base.variables[2][:1])
+    return replace(base, A=A, B=B[:, None], C=C[None, :], D=np.zeros((1, 1)), variables=ports)
+
+
+def _masses_and_springs(mass: list[float], K: np.ndarray, lag: float) -> np.ndarray:
+    """A of masses between springs K, with dampers of ``lag`` seconds times K."""
+    K = K / np.array(mass)[:, None]
+    return np.block([[np.zeros(K.shape), np.eye(len(K))], [-K, -lag * K]])
+
+
+@pytest.mark.parametrize("mass", [[1.0, 1.0, 1.0], [3.0, 0.7, 0.7]])
+def test_a_mode_that_the_input_does_not_move_leaves_no_zero_far_away(mass: list[float]) -> None:
+    """A force on a hub moves its two equal masses alike: the third mode cancels, and the zero of a mass is
+    −k/c alone. Without the mode's directions, c·b is rounding, which is no gain.
+    """
+    k, lag = 10.0, 0.1
+    A = _masses_and_springs(mass, np.array([[2 * k + 5, -k, -k], [-k, k, 0], [-k, 0, k]]), lag)
+    for twin in (1, 2):
+        tf = _of_matrices(A, np.eye(6)[3], np.eye(6)[twin]).transfer_function()
+        assert len(tf.poles) == 4 and tf.zeros == pytest.approx([-1 / lag], rel=1e-9)
+        assert tf.gain == pytest.approx(k * lag / mass[twin], rel=1e-9)
+
+
+def test_the_last_of_five_light_masses_has_all_four_zeros_of_the_springs() -> None:
+    """Its gain is a product of four dampings, 1e-24 of that of the stiffnesses, and no rounding."""
+    K = np.diag([2.0, 2, 2, 2, 1]) - np.eye(5, k=1) - np.eye(5, k=-1)
+    tf = _of_matrices(
+        _masses_and_springs([1.0] * 5, 1e4 * K, 1e-6), np.eye(10)[5], np.eye(10)[4]
+    ).transfer_function()
+    assert len(tf.zeros) == 4 and tf.gain == pytest.approx(1e-8, rel=1e-6)
+    assert tf(0.0) == pytest.approx(1e-4, rel=1e-9)
 
 
 def test_transmission_zeros_of_the_textbook_plant() -> None:
