@@ -22,13 +22,13 @@ RUNS = 40
 def singly(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the runs that are made in Python."""
     made: list[int] = []
-    one = PythonEngine.one
+    make_run = PythonEngine.make_run
 
     def counted(engine: PythonEngine, starts: Any, i: int, column: int, outcome: Any) -> None:
         made.append(i)
-        one(engine, starts, i, column, outcome)
+        make_run(engine, starts, i, column, outcome)
 
-    monkeypatch.setattr(PythonEngine, "one", counted)
+    monkeypatch.setattr(PythonEngine, "make_run", counted)
     return made
 
 

@@ -159,3 +159,45 @@ def test_a_brake_on_a_slider_passes_dead_centres_by_the_recursion_too() -> None:
         found[formalism] = [run.final["crank.q1"] for run in runs]
         assert sum(event.name == "brake_grip" for run in runs for event in run.events) > 5
     assert found["recursive"] == pytest.approx(found["kane"], abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "length", "mass", "time"), [(0.05, 1.0, 1.0, 1.0), (0.5, 1e-6, 1e7, 1e4)]
+)
+@pytest.mark.parametrize("kind", ["clutch", "brake"])
+def test_friction_only_takes_its_work_in_a_dead_centre(
+    kind: str, capacity: float, length: float, mass: float, time: float
+) -> None:
+    """A brake on the slider of a crank, and a clutch that brakes the rod's turn (crank.u1 + rod.u1): their
+    slips reverse while the crank turns. The energy lost is capacity ∫ |slip| dt; the trapezoidal rule has it
+    to 1e-7. An impulse that ended the slip there had taken all energy.
+    """
+    inertia, force = mass * length**2, mass * length / time**2
+    s = arm.System("slider-crank")
+    slider = s.body("slider", joint=arm.Prismatic("x"), mass=0.5 * mass, inertia=0)
+    crank = s.body(
+        "crank", joint=arm.Revolute("z"), com=(0.05 * length, 0, 0), mass=mass, inertia=(0.01 * inertia,) * 3
+    )
+    rod = s.body(
+        "rod", crank, arm.Revolute("z"), at=(0.1 * length, 0, 0), com=(0.15 * length, 0, 0), mass=mass,
+        inertia=(0.01 * inertia,) * 3,
+    )  # fmt: skip
+    s.close_loop(rod.point("end", (0.3 * length, 0, 0)), slider.origin, directions=[s.ground.x, s.ground.y])
+    if kind == "clutch":
+        bound = capacity * force * length
+        s.clutch("friction", crank.q1, rod.q1, capacity=bound, ratio=-1)
+        s.output("slip", "crank.u1 + rod.u1")
+    else:
+        bound = capacity * force
+        s.brake("friction", slider.q1, capacity=bound)
+        s.output("slip", "slider.u1")
+    s.output("energy", s.kinetic_energy())
+    model = s.derive().compile()
+    run = model.simulate(
+        time, initial={"crank.q1": 0.3, "crank.u1": -13.0 / time}, rtol=1e-10,
+        atol=1e-12 * min(1.0, length, 1 / time, length / time), sample=1e-4 * time,
+    )  # fmt: skip
+    work = bound * np.trapezoid(np.abs(run["slip"]), run.time)
+    assert len(run.events) >= 3 and abs(run.final["crank.u1"]) > 5 / time
+    assert run["energy"][0] - run["energy"][-1] == pytest.approx(work, rel=1e-6)
+    assert np.abs(run["friction"]).max() <= bound * (1 + 1e-12)

@@ -458,7 +458,7 @@ class _GradientRun:
     def _start_derivatives(self) -> tuple[np.ndarray, np.ndarray]:
         """Return derivatives of the start's state and memory, a row per direction, in the model's units."""
         starts = self.scalar.starts
-        found = starts.of(self.instance, self.start, self.initial, self.given_memory)
+        found = starts.at_start(self.instance, self.start, self.initial, self.given_memory)
         sizes = np.array(self.scalar.sizes(self.instance.values(self.start)), dtype=float)[:, None]
         speeds = [starts.speeds.index(name) for name in self.model.speed_names]
         return np.hstack([found.q, found.u[:, speeds], found.states]) / sizes, found.memory / sizes

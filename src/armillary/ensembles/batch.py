@@ -215,7 +215,7 @@ class Prepared:
         ):
             # Most runs enter the same configurations as the first.
             first = PythonEngine(plan)
-            first.one(starts, 0, 0, Outcome.empty(plan, 1))
+            first.make_run(starts, 0, 0, Outcome.empty(plan, 1))
             self.engine.renew()
             interrupted = bool(first.halt[0])
         outcome = (
@@ -266,13 +266,13 @@ def _make_left_over(plan: Plan, engine: Engine, outcome: Outcome, starts: Starts
         for array in (outcome.rows, outcome.slots, outcome.state, outcome.memory, outcome.t_stop):
             array[..., i] = np.nan
         outcome.event[i] = -1
-        single.one(starts, i, i, outcome)
+        single.make_run(starts, i, i, outcome)
         if single.halt[0]:
             outcome.status[left_over] = NOT_RUN
             return
         if left_over.size and engine.renew():
             for part in np.split(left_over, np.flatnonzero(np.diff(left_over) > 1) + 1):
-                outcome.put(int(part[0]), engine(starts, int(part[0]), int(part[-1]) + 1))
+                outcome.put_runs(int(part[0]), engine(starts, int(part[0]), int(part[-1]) + 1))
             left_over = left_over[outcome.status[left_over] == LEFT_OVER]
 
 
@@ -384,7 +384,7 @@ class _Crew:
             return
         with self.lock:
             whole = self.outcome
-        whole.put(i0, part)
+        whole.put_runs(i0, part)
 
     def _mark_failed_starts(self, part: Outcome, i0: int, i1: int) -> None:
         """Mark runs that could not start, with the reasons."""

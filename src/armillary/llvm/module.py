@@ -112,7 +112,7 @@ def _wanted_elsewhere(
     return wanted & home.keys()
 
 
-# returns name and declaration of a function for vectors of this length
+# A function of a vector's length that returns the name and the declaration of a function for such vectors.
 Sines = Callable[[int], tuple[str, str]]
 LIBRARY = {  # functions of the C library: number of arguments
     "sin": 1,

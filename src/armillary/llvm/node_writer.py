@@ -450,7 +450,7 @@ class Writer(BlockCalls):
         return self.library_call(kind, *args)
 
     def flag(self, value: str) -> str:
-        """Return the flag: whether a value is not zero."""
+        """Return the comparison that is set if a value is not zero."""
         return self.flags.get(value) or self.compare("une", value, 0.0)
 
     def truth(self, flag: str) -> str:

@@ -66,7 +66,7 @@ def llvm_text(
     """
     module = Module(registers=registers, encodes=encodes, call_lanes=call_lanes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
-    _precompute(module, program)
+    _write_precompute(module, program)
     derivatives = pack_section(program.derivatives, program.alike, places, width=call_lanes)
     packs = bool(derivatives.packs) and call_lanes > 2
     named = {
@@ -87,17 +87,17 @@ def llvm_text(
     _write_shared_values(module, places)
     for name in ("derivatives", "outputs", "events", "update", "geometry"):
         if name in named:
-            _ordinary(module, name, named[name], places)
+            _write_ordinary(module, name, named[name], places)
     if program.fire:
-        _fire(module, program, inputs, places)
+        _write_fire(module, program, inputs, places)
     stepping = places | {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
     for section in program.stepping:
-        _ordinary(module, section.name, pack_section(section, program.alike, stepping), stepping)
+        _write_ordinary(module, section.name, pack_section(section, program.alike, stepping), stepping)
     for section in program.partial_rates:
-        _ordinary(module, section.name, section, places)
+        _write_ordinary(module, section.name, section, places)
     if program.normalises:
-        _normalise(module, program, places, packs)
-    _changes(module, program)
+        _write_normalise(module, program, places, packs)
+    _write_changes(module, program)
     return module.text()
 
 
@@ -130,17 +130,17 @@ def for_lanes(program: Program, width: int) -> Program:
 def change_text(program: Program) -> str:
     """Return a separate module of the sections of changes and the constants of all sections."""
     module = Module()
-    _precompute(module, program)
-    _changes(module, program)
+    _write_precompute(module, program)
+    _write_changes(module, program)
     return module.text()
 
 
-def _changes(module: Module, program: Program) -> None:
+def _write_changes(module: Module, program: Program) -> None:
     """Write the sections of changes of configuration: ``leave`` reads a state, the others read a motion."""
     places = _places(program)
     moving = places | {s: ("state", i) for i, s in enumerate(program.motion)}
     for section in program.changes:
-        _ordinary(module, section.name, section, places if section.name == "leave" else moving)
+        _write_ordinary(module, section.name, section, places if section.name == "leave" else moving)
 
 
 def lanes_module(program: Program, lanes: int, near: NearSines | None = None) -> Module:
@@ -150,17 +150,18 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     quantity side by side. ``outputs`` reads the program's ``row_rates`` after the state. If a vector fits a
     register of arm64, code is arranged as for single runs.
 
-    With ``near``, ``derivatives`` also stores sines and cosines, to an array before its results.
-    derivatives_near(t, state, constants, memory, sines, base, out, turned) reads them, and the state to which
-    they belong as ``base``; it stores the largest d², by which an angle moved, in ``turned``.
+    With ``near``, ``derivatives`` also stores sines and cosines, in an array that precedes its results.
+    derivatives_near(t, state, constants, memory, sines, base, out, turned) computes the sines at ``state``
+    from these, whose angles are in the state ``base``. In ``turned`` it stores the largest d², where d is the
+    difference of an angle between both states.
     """
     arranged = lanes == 2 and encodes() == "arm64"
     module = Module(lanes, registers=registers(), encodes=encodes()) if arranged else Module(lanes)
     places = _places(program)
-    _precompute(module, program)
+    _write_precompute(module, program)
     if near is None:
         rates = program.derivatives if arranged else calls_side_by_side(program.derivatives)
-        _ordinary(module, "derivatives", rates, places)  # even if it is empty
+        _write_ordinary(module, "derivatives", rates, places)  # even if it is empty
     else:
         _near_derivatives(module, near, places)
     with_rates = places | {
@@ -168,9 +169,11 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     }
     for section in (program.outputs, program.events, program.update):
         if section.results:
-            _ordinary(module, section.name, section, with_rates if section is program.outputs else places)
+            _write_ordinary(
+                module, section.name, section, with_rates if section is program.outputs else places
+            )
     if program.normalises:
-        _normalise(module, program, places)
+        _write_normalise(module, program, places)
     return module
 
 
@@ -181,7 +184,7 @@ def lane_functions_text(program: Program, lanes: int) -> str:
     places = _places(program)
     places |= {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
     for section in program.stepping:
-        _ordinary(module, section.name, section, places, PIECE if arranged else POINTS_PIECE)
+        _write_ordinary(module, section.name, section, places, PIECE if arranged else POINTS_PIECE)
     return module.text()
 
 
@@ -192,12 +195,12 @@ def _near_derivatives(module: Module, near: NearSines, places: Places) -> None:
     kept: list[Place] = [("sines", i) for i in range(count)]
     inputs, out = _inputs(module), f"ptr {_ATTRIBUTES} %out"
     arguments = f"{inputs}, ptr {_ATTRIBUTES} %sines, {out}"
-    _function(module, "derivatives", near.first, arguments, places, [*outs, *kept])
+    _write_function(module, "derivatives", near.first, arguments, places, [*outs, *kept])
     given = [f"ptr {_ATTRIBUTES} readonly %{name}" for name in ("sines", "base")]
     arguments = ", ".join([inputs, *given, out, f"ptr {_ATTRIBUTES} %turned"])
     nearby = places | dict(zip(near.sines, kept, strict=True))
     nearby |= {q: ("base", i) for q, i in near.angles.items()}
-    _function(module, "derivatives_near", near.further, arguments, nearby, [*outs, ("turned", 0)])
+    _write_function(module, "derivatives_near", near.further, arguments, nearby, [*outs, ("turned", 0)])
 
 
 def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr) -> str:
@@ -209,14 +212,14 @@ def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr
     arrays = [f"ptr {_ATTRIBUTES} readonly %{name}" for name in ("state", "parameters", "memory")]
     arguments = ", ".join([f"{module.real} %t", *arrays, f"ptr {_ATTRIBUTES} %out"])
     outs = [("out", i) for i in range(len(section.results))]
-    _function(module, section.name, section, arguments, {**places, time: "%t"}, outs)
+    _write_function(module, section.name, section, arguments, {**places, time: "%t"}, outs)
     return module.text()
 
 
 def section_text(program: Program, section: ProgramSection) -> str:
     """Return a separate module for a further section of a program: one function with the section's name."""
     module = Module()
-    _ordinary(module, section.name, section, _places(program))
+    _write_ordinary(module, section.name, section, _places(program))
     return module.text()
 
 
@@ -235,19 +238,21 @@ def _inputs(module: Module) -> str:
     return ", ".join([f"{module.real} %t", *arrays])
 
 
-def _precompute(module: Module, program: Program) -> None:
+def _write_precompute(module: Module, program: Program) -> None:
     arguments = f"ptr {_ATTRIBUTES} readonly %parameters, ptr {_ATTRIBUTES} %out"
     given = {s: ("parameters", i) for i, s in enumerate(program.parameters)}
     outs = [("out", i) for i in range(len(program.constants))]
-    _function(module, "precompute", program.precompute, arguments, given, outs)
+    _write_function(module, "precompute", program.precompute, arguments, given, outs)
 
 
-def _ordinary(
+def _write_ordinary(
     module: Module, name: str, section: ProgramSection, places: Places, piece: int | None = None
 ) -> None:
     """Write a section as a function of time, state, constants and memory."""
     outs = [("out", i) for i in range(len(section.results))]
-    _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs, piece=piece)
+    _write_function(
+        module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs, piece=piece
+    )
 
 
 def _fire_sections(program: Program) -> dict[str, ProgramSection]:
@@ -267,7 +272,7 @@ def _write_shared_values(module: Module, places: Places) -> None:
         # A group does not read its own array: its pieces may exchange negatives of values, while the array
         # has the values themselves.
         others = {x: place for x, place in module.shared.places.items() if place[0] in group.needs}
-        _function(module, group.array, group.section, arguments, {**places, **others}, outs)
+        _write_function(module, group.array, group.section, arguments, {**places, **others}, outs)
 
 
 def _with_shared_values(
@@ -278,7 +283,7 @@ def _with_shared_values(
     arrays = {group.array: max(1, len(group.section.results)) for group in groups}
     given = ", ".join([arguments, *(f"ptr {_ATTRIBUTES} readonly %{array}" for array in arrays)])
     rest = f"{name}_rest"
-    _function(module, rest, module.shared.rest[name], given, {**places, **module.shared.places}, outs)
+    _write_function(module, rest, module.shared.rest[name], given, {**places, **module.shared.places}, outs)
     lines = [f"  %{array} = alloca [{n} x {module.real}], align 64" for array, n in arrays.items()]
     inputs = _call_arguments(_inputs(module))
     for group in groups:
@@ -288,7 +293,7 @@ def _with_shared_values(
     module.define(f"void @{name}({arguments})", "\n".join(lines))
 
 
-def _rarely(name: str) -> str:
+def _rare_attributes(name: str) -> str:
     """Return the attributes of the code of events in models with contacts, which is long and rarely runs."""
     return " optnone" if name.startswith("fire") and name.endswith("_rest") else ""
 
@@ -304,8 +309,8 @@ def _renews_states(program: Program) -> bool:
     return program.normalises and not program.corrected and len(program.renewed) != units
 
 
-def _fire(module: Module, program: Program, inputs: str, places: Places) -> None:
-    """One function per event, and the one that chooses among them."""
+def _write_fire(module: Module, program: Program, inputs: str, places: Places) -> None:
+    """Write a function per event, and the function ``fire`` that chooses among them."""
     n_memory = len(program.memory)
     arguments = f"{inputs}, ptr {_ATTRIBUTES} %new_memory, ptr {_ATTRIBUTES} %new_state"
     outs = [("new_memory", i) for i in range(n_memory)] + [
@@ -316,7 +321,7 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
     written = {}
     for name, section in _fire_sections(program).items():
         written[section.results] = name
-        _function(module, name, section, arguments, places, outs)
+        _write_function(module, name, section, arguments, places, outs)
     for k, section in enumerate(program.fire):
         cases.append(f"i64 {k}, label %event{k}")
         blocks.append(f"event{k}:\n  call void @{written[section.results]}({passed})\n  ret void")
@@ -324,7 +329,7 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
 
 
-def _normalise(module: Module, program: Program, places: Places, packs: bool = False) -> None:
+def _write_normalise(module: Module, program: Program, places: Places, packs: bool = False) -> None:
     """Write corrections of the coordinates by Newton's method, until they are small.
 
     Euler parameters are normalised after each correction. With several runs at once each run is corrected
@@ -336,7 +341,9 @@ def _normalise(module: Module, program: Program, places: Places, packs: bool = F
         _renew_states(module, program, arguments, places)
         return
     if not program.corrected:
-        _function(module, "normalise", program.normalise, arguments, places, [("state", i) for i in units])
+        _write_function(
+            module, "normalise", program.normalise, arguments, places, [("state", i) for i in units]
+        )
         return
     types = ValueTypes(module.lanes, module.lanes == 1)
     v, mask, suffix = types.real, types.of("i1"), types.suffix
@@ -355,7 +362,7 @@ def _normalise(module: Module, program: Program, places: Places, packs: bool = F
         outs: list[Place] = [("out", i) for i in range(len(corrected))]
         if packs:
             section = pack_section(section, program.alike, places)
-        _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
+        _write_function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
         lines.append(f"  call void @{name}({given}, ptr %work)")
         for i, place in enumerate(corrected):
             n = f"{name[0]}{i}"
@@ -369,7 +376,7 @@ def _normalise(module: Module, program: Program, places: Places, packs: bool = F
             for i in range(len(corrected)):
                 lines += [
                     f"  %dc{i} = fsub {v} %nc{i}, %oc{i}",
-                    *_in_sizes(program, i, types),
+                    *_relative_correction_lines(program, i, types),
                     f"  %ac{i} = call {v} @llvm.fabs.{suffix}({v} %rc{i})",
                     f"  %mc{i} = call {v} @llvm.maximum.{suffix}({v} {worst}, {v} %ac{i})",
                 ]
@@ -389,7 +396,7 @@ def _normalise(module: Module, program: Program, places: Places, packs: bool = F
             lines.append(f"  store {v} %{'n' if types.single else 't'}{n}, ptr %s{n}, align 8")
     lines += [
         "  %next = add i64 %try, 1", f"  %far = fcmp ogt {v} {worst}, {types.number(SMALL_CORRECTION)}",
-        f"  %more = and {mask} %moves, %far", *_some(module, "%some", "%more"),
+        f"  %more = and {mask} %moves, %far", *_any_lane_lines(module, "%some", "%more"),
         f"  %left = icmp slt i64 %next, {CORRECTIONS}", "  %goes_on = and i1 %some, %left",
         "  br i1 %goes_on, label %again, label %done", "done:",
     ]  # fmt: skip
@@ -400,7 +407,9 @@ def _renew_states(module: Module, program: Program, arguments: str, places: Plac
     """Write the renewal of states that depend on each other: all are computed before any is stored."""
     v, renewed = module.real, program.renewed
     outs: list[Place] = [("out", i) for i in range(len(renewed))]
-    _function(module, "renew", program.normalise, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
+    _write_function(
+        module, "renew", program.normalise, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs
+    )
     given = f"{v} %t, ptr %state, ptr %constants, ptr %memory"
     lines = [f"  %work = alloca [{len(renewed)} x {v}], align 64", f"  call void @renew({given}, ptr %work)"]
     for i, place in enumerate(renewed):
@@ -413,7 +422,7 @@ def _renew_states(module: Module, program: Program, arguments: str, places: Plac
     module.define(f"void @normalise({arguments})", "\n".join(lines))
 
 
-def _some(module: Module, name: str, mask: str) -> list[str]:
+def _any_lane_lines(module: Module, name: str, mask: str) -> list[str]:
     """Return lines that find whether a mask is set in some lane."""
     if module.lanes == 1:
         return [f"  {name} = or i1 {mask}, false"]
@@ -422,7 +431,7 @@ def _some(module: Module, name: str, mask: str) -> list[str]:
     return [f"  {name} = call i1 {function}({flags} {mask})"]
 
 
-def _in_sizes(program: Program, i: int, types: ValueTypes) -> list[str]:
+def _relative_correction_lines(program: Program, i: int, types: ValueTypes) -> list[str]:
     """Return lines for a correction %dc over the size of its coordinate, %rc."""
     v, size = types.real, program.correction_sizes[i] if program.correction_sizes else UNIT
     if size.kind == "number":
@@ -434,7 +443,7 @@ def _in_sizes(program: Program, i: int, types: ValueTypes) -> list[str]:
     ]
 
 
-def _function(
+def _write_function(
     module: Module,
     name: str,
     section: ProgramSection,
@@ -521,7 +530,7 @@ def _function(
         body = writer.body(name)
         if arithmetic and not writer.encoded and cut_once:
             del module.functions[before:]
-            _function(module, name, section, arguments, places, outs, cut_once=False, piece=piece)
+            _write_function(module, name, section, arguments, places, outs, cut_once=False, piece=piece)
             return
         if given and "%numbers" in body:
             # An opaque address makes LLVM load the numbers from the array instead of inlining them.
@@ -545,11 +554,11 @@ def _function(
         for node in nodes:
             writer.node(node)
         writer.results(section, outs, found.results[k])
-        piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline{_rarely(name)}"
+        piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline{_rare_attributes(name)}"
         module.define(piece_head, writer.body(f"{name}_{k}"))
         if once and k and not writer.encoded:
             del module.functions[before:]
-            _function(module, name, section, arguments, places, outs, cut_once=False, piece=piece)
+            _write_function(module, name, section, arguments, places, outs, cut_once=False, piece=piece)
             return
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:

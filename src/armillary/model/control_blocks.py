@@ -272,13 +272,13 @@ def pid(
     u = block_output(system, name, u, dimension)
     if ki is None:
         return u
-    grown = integral_gain * e
+    integral_rate = integral_gain * e
     if low is not None or high is not None:
         reset = p / integral_gain
         if tracking is not None:
             reset = read_positive(system, tracking, f"tracking time of {where}", TIME)
-        grown = grown + (u - v) / reset
-    rate(system, integral, grown)
+        integral_rate = integral_rate + (u - v) / reset
+    rate(system, integral, integral_rate)
     return u
 
 

@@ -44,7 +44,7 @@ class Engine:
         raise NotImplementedError
 
     @classmethod
-    def made_for(cls, plan: Plan, precision: str) -> Engine:
+    def for_plan(cls, plan: Plan, precision: str) -> Engine:
         """Return the engine for a plan that it does not refuse."""
         return cls(plan)
 
@@ -104,12 +104,12 @@ class Outcome:
             {},
         )
 
-    def first(self, n: int) -> Outcome:
+    def first_runs(self, n: int) -> Outcome:
         """Return the outcome of the first n runs."""
         arrays = {name: getattr(self, name)[..., :n] for name in _ARRAYS}
         return Outcome(**arrays, messages={i: text for i, text in self.messages.items() if i < n})
 
-    def put(self, i0: int | np.ndarray, part: Outcome) -> None:
+    def put_runs(self, i0: int | np.ndarray, part: Outcome) -> None:
         """Store the runs of a part: in columns from ``i0`` on, or in given columns."""
         n = len(part.status)
         places = i0 if isinstance(i0, np.ndarray) else slice(i0, i0 + n)
@@ -124,7 +124,7 @@ class Outcome:
 _TIME = symbol("t")
 
 
-def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
+def add_metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
     """Define update_metrics(t, outputs, slots), a function that updates all metrics by one row of outputs."""
     places: Places = {_TIME: "%t"}
     renewed: list[Expr] = []

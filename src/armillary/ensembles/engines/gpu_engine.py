@@ -246,7 +246,7 @@ class CardEngine(Engine):
     leaves_runs = True
 
     @classmethod
-    def made_for(cls, plan: Plan, precision: str) -> Engine:
+    def for_plan(cls, plan: Plan, precision: str) -> Engine:
         return cls(plan, precision)
 
     def __init__(self, plan: Plan, precision: str = "double") -> None:
@@ -257,13 +257,13 @@ class CardEngine(Engine):
         self._signals: SignalData | None = None
         self.evaluations, self.seconds = 0, 0.0
         self.device = Device()
-        self._load(self.write())
+        self._load(self.write_kernel())
 
-    def write(self) -> Kernel:
+    def write_kernel(self) -> Kernel:
         """Return the kernel for the plan."""
         raise NotImplementedError
 
-    def precomputing(self) -> Sequence[tuple[int, int]]:
+    def precompute_functions(self) -> Sequence[tuple[int, int]]:
         """Return the address of ``precompute`` and the number of constants of each program in the kernel."""
         return [(self.plan.model.address("precompute"), len(self.plan.program.constants))]
 
@@ -329,7 +329,7 @@ class CardEngine(Engine):
             return self._chunk(starts, i0, i1)
         whole = Outcome.empty(self.plan, i1 - i0)
         for first in range(i0, i1, chunk):
-            whole.put(first - i0, self._chunk(starts, first, min(first + chunk, i1)))
+            whole.put_runs(first - i0, self._chunk(starts, first, min(first + chunk, i1)))
         return whole
 
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
@@ -398,7 +398,7 @@ class CardEngine(Engine):
         """Put the data common to all runs into constant memory."""
         inside = np.ascontiguousarray(parameters)
         shared = []
-        for (address, count), places in zip(self.precomputing(), self.kernel.shared, strict=True):
+        for (address, count), places in zip(self.precompute_functions(), self.kernel.shared, strict=True):
             constants = np.zeros(max(1, count))
             precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(address)
             precompute(inside.ctypes.data_as(_REALS), constants.ctypes.data_as(_REALS))

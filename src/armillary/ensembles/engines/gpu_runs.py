@@ -147,7 +147,7 @@ class Queued(CardEngine):
         parts = (addresses, np.array(reals), counts)
         self._code.put("every", np.frombuffer(b"".join(part.tobytes() for part in parts), np.uint8))
 
-    def write(self) -> Kernel:
+    def write_kernel(self) -> Kernel:
         plan = self.plan
         dense = plan.method.adaptive or bool(plan.program.events.results) or plan.row_at is None
         features = Features(plan.method, dense, plan.stops is not None)
@@ -158,9 +158,9 @@ class Queued(CardEngine):
         metrics = metric_text(plan.metrics)
         return solver_kernel(configured, features, plan.starts.varying, self.precision, plan.history, metrics)
 
-    def precomputing(self) -> Sequence[tuple[int, int]]:
+    def precompute_functions(self) -> Sequence[tuple[int, int]]:
         if len(self._models) == 1:
-            return super().precomputing()
+            return super().precompute_functions()
         return [(code.address("precompute"), len(code.program.constants)) for code in self._changes]
 
     @property
@@ -171,9 +171,9 @@ class Queued(CardEngine):
         block, signals = starts.compact(i0, i1), self._signals_of(starts)
         if signals is not None:
             block = replace(block, memory=signals.replace_addresses(block.memory, i0))
-        return self.columns(block, i1 - i0, signals)
+        return self.make_runs(block, i1 - i0, signals)
 
-    def columns(self, block: CompactBlock, n: int, signals: SignalData | None) -> Outcome:
+    def make_runs(self, block: CompactBlock, n: int, signals: SignalData | None) -> Outcome:
         """Make n runs from given parameters, states and memory."""
         cupy = self.device.cupy
         on_card = {
@@ -232,7 +232,7 @@ _MOST_EVENTS = 64  # a thread keeps one bit per event
 _SPEED = 1e13  # nodes of programs that a large card computes per second; used only for the size of chunks
 _SECONDS = 1.0  # s: duration of a chunk, and so the longest wait until Ctrl-C acts
 MANY = 1000  # if as many runs of a chunk leave their configuration, a `Queued` kernel is compiled for them
-# in a chunk: with more runs the card waits for the host, with fewer its waves are half full
+# Most runs of a chunk: with more runs the card waits for the host, with fewer its waves are half full.
 _MOST_RUNS = 1 << 20
 
 
@@ -269,7 +269,7 @@ class FixedSteps(CardEngine):
         self._spans = _spans(steps)
         self._second: Queued | None = None  # for runs that leave their configuration
 
-    def write(self) -> Kernel:
+    def write_kernel(self) -> Kernel:
         plan = self.plan
         metrics, stages = metric_text(plan.metrics), self._tableau.stages
         choice = plan.code.watched_index.get(DEPENDENT_SPEEDS)
@@ -324,7 +324,7 @@ class FixedSteps(CardEngine):
                 {place: column[left] for place, column in block.varied.items()},
                 *(a[:, left] if a.shape[1] == n else a for a in (block.state, memory)),
             )
-            outcome.put(left, self._second.columns(chosen, left.size, signals))
+            outcome.put_runs(left, self._second.make_runs(chosen, left.size, signals))
         return outcome
 
 

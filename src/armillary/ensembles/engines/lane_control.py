@@ -16,7 +16,7 @@ then makes that step and decides. All event functions have signs when a lane tak
 
 If loops are closed, each lane corrects its coordinates as often as its run needs. The single run's loop
 then also makes the steps after which weakening constraints are examined, and steps so large that they may
-jump over a place of lost rank.
+jump over a singular configuration.
 
 Fixed steps lead from grid point to grid point, at which all rows are due; each lane has its own grid point.
 """

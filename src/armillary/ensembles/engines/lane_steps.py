@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from armillary.ensembles.engines.engine import metrics_function
+from armillary.ensembles.engines.engine import add_metrics_function
 from armillary.ensembles.plan import KEPT, MEASURED, NOT_RUN, Plan
 from armillary.llvm.building.builder import Local, Operand, Span, Value, power_text
 from armillary.llvm.building.emitter import (
@@ -208,7 +208,7 @@ class LaneFrame(LaneFunction):
 
     def add_functions(self, module: Module) -> None:
         if self.metrics:
-            metrics_function(module, self.metrics)
+            add_metrics_function(module, self.metrics)
 
 
 # Fixed steps of many runs at once: one vector of runs goes through all its steps, then the next vector. The

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome, metrics_function
+from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome, add_metrics_function
 from armillary.ensembles.plan import AT_ONCE, KEPT, MEASURED, NOT_RUN, Plan, restrict_outputs
 from armillary.ensembles.starts import Starts
 from armillary.llvm.building import emitter
@@ -219,7 +219,7 @@ def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> 
     does not advance. ``first`` is the number of the configuration in which runs start.
     """
     metrics = Module()
-    metrics_function(metrics, plan.metrics)
+    add_metrics_function(metrics, plan.metrics)
     return str(_Runs(plan, shape, again, first).module), metrics.text()
 
 
@@ -430,7 +430,7 @@ class _Runs(Code):
             self.room("memory").address, self.address["out"],
         )  # fmt: skip
         self.call_address(self.field("outputs", ADDRESS).raw, NOTHING, *arguments)
-        if self.shape.partitioned:  # near a place of lost rank the loop interpolates the row
+        if self.shape.partitioned:  # near a singular configuration the loop interpolates the row
             between = self.field("between", WHOLE).equals(1)
             with self.when(between), self.each(self.shape.outputs) as i:
                 self.array("out")[i] = self.room("shown")[i]
@@ -506,7 +506,7 @@ class ScalarChanges:
 
     tables: RunChanges
     models: tuple[ConfiguredProgram, ...]
-    # sections by which runs enter and leave configurations, compiled before threads begin
+    # Sections by which runs enter and leave configurations, compiled before threads begin.
     sections: tuple[ChangeCode, ...]
     codes: tuple[Compiled | None, ...]  # functions of the batch's outputs, if these are not all
     ratings: tuple[ChangeCode | None, ...]  # ratings of choices of dependent speeds, if there are several
@@ -522,7 +522,7 @@ class ScalarChanges:
             if code is not None:
                 sections[c, SECTIONS.index("outputs")] = code.address("outputs")
             own = {"constants": (model.address("precompute"), len(model.equations.program.constants))}
-            for name in self.sections[c].lengths:  # a table of one configuration lacks them
+            for name in self.sections[c].lengths:  # if there is only one configuration, its table lacks them
                 sections[c, SECTIONS.index(name)] = self.sections[c].address(name)
             codes = {"change_constants": self.sections[c], "rating_constants": self.ratings[c]}
             own |= {

@@ -54,10 +54,10 @@ class PythonEngine(Engine):
         for i in range(i0, i1):
             if self.halt[0]:
                 break
-            self.one(starts, i, i - i0, outcome)
+            self.make_run(starts, i, i - i0, outcome)
         return outcome
 
-    def one(self, starts: Starts, i: int, column: int, outcome: Outcome) -> None:
+    def make_run(self, starts: Starts, i: int, column: int, outcome: Outcome) -> None:
         """Make run ``i`` and put it into a column; after Ctrl-C mark it as not run and set ``halt``."""
         plan = self.plan
         settings = replace(plan.settings, sample=self.times)
@@ -84,9 +84,9 @@ class PythonEngine(Engine):
             outcome.status[column] = STATUS.index(ended)
         if not len(run):
             return
-        self.record(run, status, column, outcome)
+        self.record_run(run, status, column, outcome)
 
-    def record(self, run: Run, status: int, column: int, outcome: Outcome) -> None:
+    def record_run(self, run: Run, status: int, column: int, outcome: Outcome) -> None:
         plan = self.plan
         values = (
             np.stack([run[name] for name in plan.columns], axis=1)
@@ -142,5 +142,5 @@ def engine_for(plan: Plan, device: str = "cpu", precision: str = "double") -> En
     why = ""
     for kind in ENGINES[device]():
         if not (why := kind.refusal(plan)):
-            return kind.made_for(plan, precision)
+            return kind.for_plan(plan, precision)
     raise ArmillaryError(f"these runs are not possible on the {device.upper()}: {why}; or use device='cpu'")

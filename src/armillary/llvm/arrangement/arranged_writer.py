@@ -230,7 +230,7 @@ class _Section:
         return found
 
 
-# The nodes of a section as lines, which are ordered at last, with loads and stores.
+# The nodes of a section as lines. At the end all lines are ordered, and loads and stores are added.
 #
 # Sines of states are operations like all others, two angles at a time; before all lines, angles beyond LIMIT
 # are replaced (``sines.py``).

@@ -243,10 +243,12 @@ def decide(
 def _is_at_dead_centre(rows: ContactRows, c: ContactState, velocities: Sequence[Scalar]) -> Scalar:
     """Return whether the slip of a contact is slow because its levers are short, though its bodies move.
 
-    An impulse that removes this slip would stop the bodies. Example: the foot of a pendulum slides along a
-    plane and is right below the pivot, where the slip reverses.
+    An impulse that removes this slip would stop the bodies. Examples: the foot of a pendulum slides along a
+    plane and is right below the pivot, where the slip reverses; the slider of a crank with a brake reverses
+    its motion; the ratio of two shafts of a linkage passes that of a clutch between them. A contact has full
+    levers in its normal row. A brake has no other row: the impulse must not change any speed noticeably.
     """
-    if c.is_brake or not c.slip:
+    if not c.slip:
         return 0
     speeds = range(rows.forces.shape.speeds)
 
@@ -255,11 +257,15 @@ def _is_at_dead_centre(rows: ContactRows, c: ContactState, velocities: Sequence[
         return total([times(rows.jacobian[first + s], rows.columns[first + s]) for s in speeds])
 
     along = total([own_product(row) for row in c.slip])
+    if c.is_brake:
+        slip = fn.absolute(velocities[c.slip[0]])
+        noticed = [as_expr(times(slip, change)) > times(along, least) for change, least in c.speed_changes]
+        return fn.named(_any(noticed), f"{c.name}_dead_centre")
     across = own_product(c.normal_row)
     speed = total([times(velocities[row], velocities[row]) for row in c.slip])
     none = plus(c.turning, times(10, c.slow))
     return fn.named(
-        as_expr(times(speed, fn.maximum(along, across)) > times(times(none, none), along)),
+        as_expr(times(speed, fn.maximum(along, across))) > times(times(none, none), along),
         f"{c.name}_dead_centre",
     )
 

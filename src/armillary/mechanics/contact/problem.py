@@ -6,7 +6,7 @@
 ``columns`` the rows of Dᵀ. A contact has a row of its normal and up to two of its slip; a brake has a row of
 slip alone.
 
-`solve_forces` (independent_rows.py) finds λ if the rows that hold are known:
+`solve_forces` (independent_rows.py) finds λ if the rows that hold (`held`) are known:
 
     held       z = 0
     others     λ = −w λ_N + o                  sliding, or without force (w = o = 0)

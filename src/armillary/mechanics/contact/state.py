@@ -32,6 +32,10 @@ CREEP = 1e-3  # share of the negligible approach GENTLE
 # contact at rest with such a velocity moves 1e-12 of its length in 1000 s.
 DRIFT = 1e-15
 SLOW = 1e-12  # negligible slip, as a share of its speeds
+# Negligible change of a speed, as a share of the speed, and of its change by its acceleration in the time of
+# the run. To remove a slip that is SLOW takes 1e-3 of this; where the lever of a brake is zero, it takes all
+# of the speed.
+UNNOTICED = 1e-9
 TICK = 1e-15  # delay of an event, as a share of the time, in which velocities change
 # Shares of the speed of a free fall through the contact's length:
 # A negligible approach. Contacts that are lifted by DEEP fall at √(2 DEEP) of that speed, so with a smaller
@@ -80,6 +84,8 @@ class ContactState:
     natural: Scalar = 0  # the size of its acceleration without forces of contacts
     least: Scalar = 0  # an acceleration; decisions neglect the part DEEP / LEAST of it
     rounded: Scalar = 0  # an acceleration; the part LEAST of it may be rounding of its velocities
+    # Of a brake: for each speed the magnitude of its change by a unit impulse, and a negligible change.
+    speed_changes: tuple[tuple[Scalar, Scalar], ...] = ()
     turning: Scalar = 0  # speed of slip below which friction keeps its direction
     direction: tuple[Expr, ...] = ()  # memories, if it can slide in two directions
     settle: float | None = None  # seconds to the end of its bounces within which it may settle

@@ -47,6 +47,7 @@ from armillary.mechanics.contact.state import (
     STILL_IN_PLANE,
     TICK,
     TURNING,
+    UNNOTICED,
     WEAK,
     ContactState,
     term_sizes,
@@ -141,9 +142,10 @@ def contact_targets(
             b,
             velocities,
             [[J[s][i] for s in moving] for i in range(len(rows))],
-            [[D[i][s] for s in moving] for i in range(len(rows))],
-            [system.speeds[speeds[s]] for s in moving],
-            [free_rates[s] for s in moving],
+            D,
+            [system.speeds[i] for i in speeds],
+            free_rates,
+            moving,
             driven,
             pushed,
         )
@@ -264,40 +266,49 @@ def _states(
     D: Sequence[Sequence[Expr]],
     speeds: Sequence[Expr],
     rates: Sequence[Expr],
+    moving: Sequence[int],
     driven: Sequence[Scalar],
     pushed: Sequence[Scalar],
 ) -> list[ContactState]:
     """Return the states of contacts without dimensions, with thresholds from sizes in this run.
 
-    ``rates`` of the ``speeds`` exclude forces of contacts; ``driven`` are rates by forces of brakes alone,
-    ``pushed`` by forces of all contacts. A contact may be loaded by other contacts only; then a velocity that
-    these forces give it within a tick of the time is negligible. Velocities and accelerations of a contact
-    may be small differences of large terms, as for two bodies that fall together. So sizes are sums of
-    magnitudes, Σ |J| |u| and Σ |J| |u̇|.
+    ``rates`` of the ``speeds`` exclude forces of contacts. J has the columns of the ``moving`` speeds alone:
+    for these, ``driven`` are rates by forces of brakes alone, ``pushed`` by forces of all contacts. A contact
+    may be loaded by other contacts only; then a velocity that these forces give it within a tick of the time
+    is negligible. Velocities and accelerations of a contact may be small differences of large terms, as for
+    two bodies that fall together. So sizes are sums of magnitudes, Σ |J| |u| and Σ |J| |u̇|.
     """
     units = unit_sizes(system)
-    quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
-    turning = [s for s, u in enumerate(speeds) if speed_kind(u) == ONE]
+    every_quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
+    quick = [every_quick[s] for s in moving]
+    turning = [k for k, s in enumerate(moving) if speed_kind(speeds[s]) == ONE]
     instant = fn.absolute(plain(system.time))
     # An acceleration is negligible if it would move a contact by DEEP of its length in the time of the run.
     squared = fn.named(times(instant, instant), "contact_time_squared")
     later = squared > 0
     since = fn.select(later, squared, 1)
     quickness = [
-        fn.named(plus(fn.absolute(a), fn.absolute(x)), "contact_rate")
-        for a, x in zip(rates, driven, strict=True)
+        fn.named(plus(fn.absolute(rates[s]), fn.absolute(x)), "contact_rate")
+        for s, x in zip(moving, driven, strict=True)
     ]
     states = []
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
-        reach = [total([fn.absolute(J[row][s]) for row in own]) for s in range(len(speeds))]
+        reach = [total([fn.absolute(J[row][k]) for row in own]) for k in range(len(moving))]
         hard = total([fn.absolute(free[row]) for row in own])
         hard = plus(hard, total([times(r, a) for r, a in zip(reach, quickness, strict=True)]))
+        speed_changes: tuple[tuple[Scalar, Scalar], ...] = ()
         if normal is None:  # add the acceleration by the brake's own force
             assert c.friction is not None and c.held is not None
             capacity = fn.maximum(plain(c.friction), plain(c.held))
-            hard = plus(
-                hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)]))
+            acting = [times(x, D[own[0]][s]) for x, s in zip(J[own[0]], moving, strict=True)]
+            hard = plus(hard, times(capacity, total(acting)))
+            changes = [fn.absolute(d) for d in D[own[0]]]
+            gains = [plus(fn.absolute(a), times(capacity, d)) for a, d in zip(rates, changes, strict=True)]
+            speed_changes = tuple(
+                (d, times(UNNOTICED, plus(u, times(instant, gain))))
+                for d, u, gain in zip(changes, every_quick, gains, strict=True)
+                if d is not ZERO
             )
             # A brake has no geometry: its length is its motion by ``hard`` in about a tenth of the time.
             length, pace = times(0.01, times(hard, squared)), times(0.1, times(hard, instant))
@@ -323,6 +334,7 @@ def _states(
                 natural=0 if normal is None or not slip else fn.named(as_expr(hard), f"{c.name}_natural"),
                 least=fn.named(fn.select(later, times(DEEP / LEAST, length) / since, 0), f"{c.name}_least"),
                 rounded=0 if normal is None else times(ROUNDED / LEAST, times(fast, fast)) / as_expr(length),
+                speed_changes=speed_changes,
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
                 pressed=0 if c.pressed is None else plain(c.pressed),

@@ -51,7 +51,7 @@ from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.run_record import blank_run, recorded_run, run_info
 from armillary.runtime.progress import progress_line
-from armillary.runtime.start.derivatives import Along, StartDerivatives
+from armillary.runtime.start.derivatives import ExpressionDerivatives, StartDerivatives
 from armillary.runtime.start.initial import OnStart, Place, initial_memory, values_from_hook, vector
 from armillary.runtime.start.redundant import RedundantStart
 from armillary.settings import Initial, RunSettings
@@ -410,7 +410,7 @@ class CompiledSensitiveModel(CompiledModel):
         initial = self._name_initial_values(initial)
         plain = self.plain(instance)
         place = self.base.place_at_start(plain, initial, t, memory)
-        found = self._starts.of(plain, place, initial, memory)
+        found = self._starts.at_start(plain, place, initial, memory)
         along = np.hstack([found.q, found.u, found.states])
         return place._replace(memory=self._extend_memory(place.memory, found.memory), along=along)
 
@@ -443,15 +443,15 @@ class CompiledSensitiveModel(CompiledModel):
         second = place.along[:, free]
         if self._momenta is not None:
             values = self.plain(instance).values(place)
-            moved = self._starts.moved(values, place.along[:, :n], place.along[:, n:last])
+            moved = self._starts.by_name(values, place.along[:, :n], place.along[:, n:last])
             second = self._momenta(values, moved).T
         return np.hstack([place.along[:, :n], second, place.along[:, last:]]).ravel()
 
     @cached_property
-    def _momenta(self) -> Along | None:
+    def _momenta(self) -> ExpressionDerivatives | None:
         """Derivatives of momenta, if these are states instead of speeds."""
         conversion = self.base.equations.conversion
-        return None if conversion is None else Along(conversion)
+        return None if conversion is None else ExpressionDerivatives(conversion)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
         """Return derivatives of all coordinates, speeds and states, for other independent speeds."""

@@ -205,7 +205,7 @@ class CompiledModel(ConfiguredProgram):
     ) -> Run:
         """Simulate the motion with the settings of a record; see ``Model.simulate``."""
         plain = memory is None and inputs is None and on_start is None
-        if plain and (run := self._again(given, parameters, initial, progress)) is not None:
+        if plain and (run := self._repeat_run(given, parameters, initial, progress)) is not None:
             return run
         settings = complete_settings(given, contacts=bool(self.equations.system.contacts))
         if settings.integrator.rosenbrock and self.differentiated is not self:
@@ -244,7 +244,7 @@ class CompiledModel(ConfiguredProgram):
         stated = run_info(known.blank, settings.summary, self.tier)
         return recorded_run(known.blank, legs.result(), stated, legs, start.note, adaptive)
 
-    def _again(
+    def _repeat_run(
         self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
         """Repeat an earlier run with these settings and parameters, from new initial values; return `None` if

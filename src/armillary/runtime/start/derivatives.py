@@ -43,9 +43,11 @@ class StartDerivatives:
         self.states = list(equations.states)
         self.memories = list(equations.system.memories)
 
-    def of(self, instance: Instance, place: Place, initial: Initial, given: np.ndarray) -> Derived:
+    def at_start(
+        self, instance: Instance, place: Place, initial: Initial, given: np.ndarray
+    ) -> DerivativesOfStart:
         """Return the derivatives at a place that was computed from initial values and given memory."""
-        return Derived(self, instance, place, initial, given)
+        return DerivativesOfStart(self, instance, place, initial, given)
 
     def seed(self, places: Sequence[str]) -> np.ndarray:
         """Return derivatives of named values that nothing computes: a row per direction, a column per name.
@@ -58,7 +60,7 @@ class StartDerivatives:
                 row[places.index(direction.name)] = 1.0  # the size of an initial value
         return moved
 
-    def moved(
+    def by_name(
         self, values: Mapping[str, float], q: np.ndarray, u: np.ndarray, *others: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Return the derivatives of parameters, coordinates and speeds by name.
@@ -80,15 +82,15 @@ class StartDerivatives:
         return evaluator([d.size for d in self.directions])
 
     @cached_property
-    def geometry(self) -> Along:
-        return Along(self.equations.reduction.geometry)
+    def geometry(self) -> ExpressionDerivatives:
+        return ExpressionDerivatives(self.equations.reduction.geometry)
 
     @cached_property
     def _plain(self) -> Undimensioned:
         return self.equations.reduction.given_converter()
 
     @cached_property
-    def centres(self) -> list[tuple[list[str], Along]]:
+    def centres(self) -> list[tuple[list[str], ExpressionDerivatives]]:
         """Names of the coordinates and speeds that place mass centres at the start, with derivatives of their
         values.
         """
@@ -96,18 +98,18 @@ class StartDerivatives:
         for start in mass_centre_starts(self.equations.system):
             names = [s.data.name for s in (*start.coordinates, *start.speeds)]
             values = [self._plain(as_expr(x)) for x in (*start.places, *start.rates)]
-            found.append((names, Along(values)))
+            found.append((names, ExpressionDerivatives(values)))
         return found
 
     @cached_property
-    def started(self) -> dict[int, Along]:
+    def memory_starts(self) -> dict[int, ExpressionDerivatives]:
         """Derivatives of memories that begin with the value of an expression, by index."""
         memories = enumerate(self.equations.system.memories.values())
-        return {i: Along([self._plain(m.start)]) for i, m in memories if m.start is not None}
+        return {i: ExpressionDerivatives([self._plain(m.start)]) for i, m in memories if m.start is not None}
 
 
-class Along:
-    """Derivatives of expressions by all their symbols, as functions of numbers."""
+class ExpressionDerivatives:
+    """Directional derivatives of expressions, as functions of numbers."""
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
         held = [s for s in symbols(*expressions) if s.data.role != "time"]
@@ -124,7 +126,7 @@ class Along:
         return np.array([np.broadcast_to(x, shape) for x in found])
 
 
-class Derived:
+class DerivativesOfStart:
     """The derivatives at one start: of coordinates, of all speeds, of states and of memory."""
 
     def __init__(
@@ -142,7 +144,7 @@ class Derived:
         self._start_memory(given)
 
     def _move(self) -> dict[str, np.ndarray]:
-        return self._starts.moved(self._values, self.q, self.u, self.states, self.memory)
+        return self._starts.by_name(self._values, self.q, self.u, self.states, self.memory)
 
     def _unit_quaternions(self, initial: Initial) -> None:
         """Normalise Euler parameters e = v/|v|, v as given: de = (dv − e (e·dv)) / |v|."""
@@ -267,7 +269,7 @@ class Derived:
 
     def _start_memory(self, given: np.ndarray) -> None:
         memories = list(self._starts.equations.system.memories.values())
-        for i, expression in self._starts.started.items():
+        for i, expression in self._starts.memory_starts.items():
             if given[i] == memories[i].initial:
                 self.memory[:, i] = expression(self._values, self._move())[0]
 
