@@ -55,11 +55,11 @@ def test_on_a_linear_model_both_are_the_kalman_filter_and_smoother(method):
 @pytest.mark.parametrize("method", ["ekf", "ukf"])
 @pytest.mark.parametrize("step", [None, 0.05])
 def test_noise_between_rare_measurements_moves_the_coordinates(method, step):
-    """Before each correction the covariance is F P Fᵀ + w [h³/3, h²/2; h²/2, h], for any h and parts of it."""
+    """The covariance is F P Fᵀ + w [h³/3, h²/2; h²/2, h] for any h and parts of it."""
     t = np.array([0.0, 0.3, 2.3, 2.4, 3.9])
     found = slider().estimate(
-        {"time": t, "b.q1": np.full(5, np.nan)}, ["b.q1"], process=[0.1, 0.3], measurement=1.0, covariance=0.0,
-        method=method, step=step,
+        {"time": t, "b.q1": np.full(5, np.nan)}, ["b.q1"], process=[0.1, 0.3], measurement=1.0,
+        covariance=0.0, method=method, step=step,
     )  # fmt: skip
     expected = [[[0.1 * h + 0.1 * h**3, 0.15 * h**2], [0.15 * h**2, 0.3 * h]] for h in t]
     assert np.allclose(found.covariance, expected, rtol=1e-8, atol=1e-12)

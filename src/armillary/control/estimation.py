@@ -1,6 +1,6 @@
 """State estimation over measured data: extended and unscented Kalman filters and the smoother.
 
-    x_{k+1} = φ(x_k, v_k) + w,  E[w wᵀ] = ∫ Φ W Φᵀ dt         y_k = h(x_k, v_k) + e,  E[e eᵀ] = V
+    x_{k+1} = φ(x_k, v_k) + w,  E[w wᵀ] = ∫ Φ W Φᵀ dt     y_k = h(x_k, v_k) + e,  E[e eᵀ] = V
 
 φ is RK4 over the time between two measurements, in parts of at most ``step``; measured inputs are
 interpolated linearly. W is the intensity of white noise on the rates, and Φ the derivative of the state at the

@@ -183,7 +183,8 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
         P ← Z + Fᵀ P (I + G P)⁻¹ F
 
     and F, G and Z are doubled until they span it. The parts never mix growing and decaying modes, so neither
-    stability nor rounding limits the length of an interval. Between two times, elements of H are cubic splines.
+    stability nor rounding limits the length of an interval. Between two times, elements of H are cubic
+    splines.
 
     Source: Blanes, Casas, Oteo and Ros (2009), The Magnus expansion and some of its applications, Physics
     Reports 470, 151–238, section 5; Chu, Fan and Lin (2005), A structure-preserving doubling algorithm for
