@@ -3,8 +3,8 @@
     x_{k+1} = φ(x_k, v_k) + w,  E[w wᵀ] = ∫ Φ W Φᵀ dt     y_k = h(x_k, v_k) + e,  E[e eᵀ] = V
 
 φ is RK4 over the time between two measurements, in parts of at most ``step``; measured inputs are
-interpolated linearly. W is the intensity of white noise on the rates, and Φ the derivative of the state at the
-next measurement by the state at which the noise acts. The extended filter uses exact derivatives of φ and h;
+interpolated linearly. W is the intensity of white noise on the rates, and Φ the derivative of the state at
+the next measurement by the state at which the noise acts. The extended filter uses exact derivatives of φ and h;
 the unscented filter sends 2 n + 1 points through both, and has Φ at their mean. The smoother goes back from
 the last measurement to the first.
 
