@@ -154,7 +154,7 @@ def with_locks(run: RunRecord, held: truth) -> whole:
     return NONE
 
 
-def strike(run: RunRecord) -> truth:
+def apply_lock_impulse(run: RunRecord) -> truth:
     """Apply the impulse of locks that close. Return false if its configuration is not available."""
     struck: truth = False
     for j in range(N_LOCKABLE):
@@ -336,7 +336,7 @@ def change(run: RunRecord) -> None:
         if PARTITIONED and not possible:  # the process finds out why, or how loops can be closed
             note_lack(run, LACKS_CLOSING, before)
     if LOCKING_EVENTS and possible:
-        possible = strike(run)
+        possible = apply_lock_impulse(run)
     c: whole = NONE
     if possible:
         c = next_configuration(run)

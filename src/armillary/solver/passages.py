@@ -326,7 +326,7 @@ def cross(run: RunRecord) -> None:
     run.near = 0.0
     run.share = 1.0
     run.passing = True
-    run.wary = True
+    run.met_singularity = True
     run.searched = 0.0
     run.look = -INFINITY
     run.steps = run.steps + 1

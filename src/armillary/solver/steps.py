@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from armillary.solver.changes import change, watch_rank
-from armillary.solver.events import (
-    adopt_signs,
-    check_choice,
-    fire_pending,
-    is_left,
-    mark_returning,
-)
+from armillary.solver.events import is_left
+from armillary.solver.firing import adopt_signs, check_choice, fire_pending, mark_returning
 from armillary.solver.forecasts import (
     blame_masses,
     horizon,
@@ -301,7 +296,7 @@ def settle(run: RunRecord) -> None:
         run.h = min(run.h, run.look - run.t)
     if PASSING and ADAPTIVE:
         run.h = min(run.h, longest_step(run))
-        if run.wary:
+        if run.met_singularity:
             run.h = min(run.h, horizon(run, BELIEVED))
     run.restart = False
 

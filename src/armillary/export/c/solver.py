@@ -393,9 +393,10 @@ def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: 
     loops, stem = solved.loops, source.stem
     head = [
         f"{file or f'{stem}_assembly.c'}: {source.description.name}: loops closed before a run", "",
-        "Coordinates that are given stay; others move: those of dependent speeds, then all that the loops",
-        "depend on, then these from scattered starts. Only where more is given than the loops leave free,",
-        "given dependent coordinates are first guesses.",
+        "The loops are closed by moving coordinates whose values were not given: first those of the",
+        "dependent speeds, then all on which the loops depend, then the same from scattered starts. If more",
+        "coordinates are given than the loops leave free, given dependent coordinates move, too: their",
+        "values are first guesses.",
     ]  # fmt: skip
     return {
         "name": stem,
