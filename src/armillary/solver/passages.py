@@ -380,7 +380,7 @@ def change_inputs(run: RunRecord) -> None:
 
 
 def is_near_place(run: RunRecord, t: real) -> truth:
-    """Return whether a row at a time in the step just taken is found from rows around it."""
+    """Return whether a row at a time in the step just taken is interpolated from the rows around it."""
     return run.passing and abs((t - run.singular) / run.h_taken) < BLIND
 
 

@@ -45,7 +45,7 @@ def pass_jumps(run: RunRecord, reached: real) -> None:
     near: real = APART * max(abs(run.t0), abs(run.t_end))
     if run.stop > run.t_end + near:
         run.stop = INFINITY
-    elif run.stop > run.t_end:  # the end of data is a rounding later, and a run does not go beyond its own
+    elif run.stop > run.t_end:  # data that end a rounding later do not prolong the run
         run.stop = run.t_end
 
 

@@ -175,7 +175,8 @@ def _configuration_tables(models: Sequence[CModel], code: str) -> str:
         entries.append("    {" + ", ".join(functions) + "},")
     every = [m.source.equations for m in models]
     found = tables_of(every, model.source.passing, recloses=True)
-    read = code + "used_states[ watched_events[ stops["  # by the fixed text; names alone are in comments
+    # The fixed text reads these three. The bracket tells a read table from a name in a comment.
+    read = code + "used_states[ watched_events[ stops["
     for kind, tables in (("int", found.tables), ("double", found.reals)):
         named = {table_name(name): values for name, values in tables.items()}
         texts += [_array_text(n, v, kind) for n, v in named.items() if re.search(rf"\b{n}\[", read)]
