@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.arguments import require_numbers
 
 # An expression, a number or an array; results are of the same kind as the arguments.
 Scalar: TypeAlias = Any
@@ -232,15 +232,16 @@ class SpringTyre(Tyre):
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
 
+    positive: ClassVar[tuple[str, ...]] = (
+        "radius", "vertical_stiffness", "relaxation_kappa", "relaxation_alpha",
+    )  # fmt: skip
+    signed: ClassVar[tuple[str, ...]] = ()  # numbers that may be negative
+
     def __post_init__(self) -> None:
-        positive = ("radius", "vertical_stiffness", "relaxation_kappa", "relaxation_alpha")
-        for name in (*positive, "vertical_damping", "rolling_resistance"):
-            value = getattr(self, name)
-            if isinstance(value, arm.Expr):
-                continue
-            if not value < math.inf or value < 0 or (value == 0 and name in positive):
-                least = "positive" if name in positive else "zero or positive"
-                raise arm.ModelError(f"{type(self).__name__}: {name}={value!r} must be {least} and finite")
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.type == "Scalar"}
+        positive = {name: given.pop(name) for name in self.positive}
+        signed = {name: given.pop(name) for name in self.signed}
+        require_numbers(type(self).__name__, positive=positive, not_negative=given, signed=signed)
 
     def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
@@ -265,7 +266,7 @@ class SpringTyre(Tyre):
         load = arm.max(fz, 0.0)
         fx, fy, mz = self._slip_forces(load, kappa, alpha, gamma, rolling)
         my = -self.rolling_resistance * self.radius * load * rolling
-        return Forces(fx, fy, 0.0 * fy * self.radius, my, mz)
+        return Forces(fx, fy, 0.0, my, mz)
 
     @property
     def free_radius(self) -> Scalar:
