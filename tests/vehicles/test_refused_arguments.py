@@ -303,6 +303,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "slip": (lambda: carpet(tyre(), [1e3, 2e3], [0.0, 0.1], slip="beta"), "and alpha or kappa"),
     "one load": (lambda: carpet(tyre(), [1e3], [0.0, 0.1]), "two loads and two slips at least"),
     "one slip": (lambda: carpet(tyre(), [1e3, 2e3], [0.1]), "two loads and two slips at least"),
+    "load that is not finite": (lambda: carpet(tyre(), [1e3, math.nan], [0.0, 0.1]), "both rising"),
+    "loads as one number": (lambda: carpet(tyre(), 4e3, [0.0, 0.1]), "two loads and two slips at least"),  # type: ignore[arg-type]
     "equal loads": (lambda: carpet(tyre(), [1e3, 1e3], [0.0, 0.1]), "both rising"),
     "equal slips": (lambda: carpet(tyre(), [1e3, 2e3], [0.1, 0.1]), "both rising"),
 }

@@ -115,7 +115,7 @@ class Tyre:
         """Return the forces and moments on arrays, which are broadcast against each other."""
         given = {"fz": fz, "kappa": kappa, "alpha": alpha, "gamma": gamma, "pressure": pressure,
                  "speed": speed, "turn_slip": turn_slip}  # fmt: skip
-        arrays = {name: _array(name, value) for name, value in given.items() if value is not None}
+        arrays = {name: read_array(name, value) for name, value in given.items() if value is not None}
         try:
             whole = np.broadcast_arrays(*arrays.values())
         except ValueError:
@@ -138,7 +138,7 @@ class Tyre:
         one-sided derivative towards positive values.
         """
         given = {"fz": fz, "kappa": kappa, "alpha": alpha, "gamma": gamma, "pressure": pressure}
-        arrays = {name: _array(name, value) for name, value in given.items() if value is not None}
+        arrays = {name: read_array(name, value) for name, value in given.items() if value is not None}
         values = dict(zip(arrays, np.broadcast_arrays(*arrays.values()), strict=True))
         shape = values["fz"].shape
         slopes = self._slopes_with_pressure if "pressure" in arrays else self._slopes
@@ -311,7 +311,8 @@ def size(x: Scalar) -> Scalar:
     return arm.select(x >= 0, x, -x)
 
 
-def _array(name: str, value: object) -> np.ndarray:
+def read_array(name: str, value: object) -> np.ndarray:
+    """Return a number or an array of numbers as an array of floats."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -377,8 +378,11 @@ def carpet(
         raise arm.ModelError(
             f"carpet: channel={channel!r}, slip={slip!r}; use fx, fy or mz, and alpha or kappa"
         )
-    rows, columns = np.asarray(loads, dtype=float), np.asarray(slips, dtype=float)
-    if len(rows) < 2 or len(columns) < 2 or np.any(np.diff(rows) <= 0) or np.any(np.diff(columns) <= 0):
+    rows, columns = read_array("loads", loads), read_array("slips", slips)
+    if not all(
+        line.ndim == 1 and len(line) > 1 and np.all(np.isfinite(line)) and np.all(np.diff(line) > 0)
+        for line in (rows, columns)
+    ):
         raise arm.ModelError("carpet: give two loads and two slips at least, both rising")
     moved = {"alpha": 0.0, "kappa": 0.0, slip: columns[None, :]}
     found = tyre.evaluate(fz=rows[:, None], gamma=gamma, **moved)
