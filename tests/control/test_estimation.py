@@ -15,7 +15,10 @@ def _measured(model, output, deviation, **how):
 
 @pytest.mark.parametrize("method", ["ekf", "ukf"])
 def test_on_a_linear_model_both_are_the_kalman_filter_and_smoother(method):
-    """The recursions written out for x⁺ = F x, y = x₁; the last smoothed estimate is the filtered one."""
+    """The recursions written out for x⁺ = F x, y = x₁; the last smoothed estimate is the filtered one.
+
+    Noise of intensity w on the speed's rate has the covariance w [h³/3, h²/2; h²/2, h] after h.
+    """
     model = slider()
     _, data = _measured(model, "b.q1", 0.1, initial={"b.u1": 1.0})
     found = model.estimate(
@@ -27,7 +30,8 @@ def test_on_a_linear_model_both_are_the_kalman_filter_and_smoother(method):
         method=method,
         smooth=True,
     )
-    F, C, W = np.array([[1, 0.02], [0, 1]]), np.array([[1.0, 0.0]]), np.diag([0.0, 0.3 * 0.02])
+    F, C, h = np.array([[1, 0.02], [0, 1]]), np.array([[1.0, 0.0]]), 0.02
+    W = 0.3 * np.array([[h**3 / 3, h**2 / 2], [h**2 / 2, h]])
     x, P = np.zeros(2), np.diag([1.0, 4.0])
     filtered = []
     for k, y in enumerate(data["b.q1"]):
@@ -46,6 +50,19 @@ def test_on_a_linear_model_both_are_the_kalman_filter_and_smoother(method):
         back.append((x, P))
     assert np.allclose(found.smoothed.state, [x for x, _ in back[::-1]], atol=1e-6)
     assert np.allclose(found.smoothed.covariance, [P for _, P in back[::-1]], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["ekf", "ukf"])
+@pytest.mark.parametrize("step", [None, 0.05])
+def test_noise_between_rare_measurements_moves_the_coordinates(method, step):
+    """The covariance is F P Fᵀ + w [h³/3, h²/2; h²/2, h] for any h and parts of it."""
+    t = np.array([0.0, 0.3, 2.3, 2.4, 3.9])
+    found = slider().estimate(
+        {"time": t, "b.q1": np.full(5, np.nan)}, ["b.q1"], process=[0.1, 0.3], measurement=1.0,
+        covariance=0.0, method=method, step=step,
+    )  # fmt: skip
+    expected = [[[0.1 * h + 0.1 * h**3, 0.15 * h**2], [0.15 * h**2, 0.3 * h]] for h in t]
+    assert np.allclose(found.covariance, expected, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["ekf", "ukf"])

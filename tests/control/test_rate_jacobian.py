@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -12,8 +13,10 @@ from armillary.algebra.arguments import core_of
 from armillary.algebra.jacobians import columns_forward
 from armillary.control.knot_functions import KnotFunctions, Knots, values_and_jacobian
 from armillary.control.plant import input_ports, state_ports
+from armillary.llvm import jit, sections
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
+from armillary.runtime.models import compiled_program
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 
@@ -118,3 +121,43 @@ def test_values_and_jacobian_at_knots_are_those_of_finite_differences() -> None:
     values = knots.values(place(moved))
     expected = (values[: len(states)] - values[len(states) :]).T / (2 * step)
     np.testing.assert_allclose(knots.dense_jacobian(place(x))[0], expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.optimised
+def test_long_functions_of_several_places_are_translated_with_equal_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bit for bit: what LLVM does with long functions changes neither products nor sums."""
+    equations = _derived("tree")
+    results = equations.targets.rates
+    states = np.random.default_rng(1).uniform(-1, 1, (11, len(equations.program.state)))
+    levels: list[int] = []
+    plain_engine = jit.engine
+
+    def engine(name: str, texts: Callable[[], Sequence[str]], level: int, passes: jit.Passes) -> object:
+        levels.append(level)
+        return plain_engine(name, texts, level, passes)
+
+    monkeypatch.setattr(jit, "engine", engine)
+    found = []
+    for most in (10**9, 0):
+        monkeypatch.setattr(compiled_program, "OPTIMISED", most)
+        functions = ModelFunctions(equations, {"rates": results}, search=False, many=True)
+        found.append(functions.rows("rates", 0.0, states))
+    arranged = jit.encodes() == "arm64" and jit.register_doubles() == 2
+    assert levels[::2] == ([2, 2] if arranged else [2, 0])
+    assert np.array_equal(*found)
+
+
+@pytest.mark.optimised
+def test_functions_of_several_places_are_written_in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors in long pieces outnumber the registers; the pieces leave no trace in the results."""
+    equations = _derived("tree")
+    _, results = KnotFunctions(equations, equations.targets.rates, equations.program.state).with_jacobian("j")
+    program = results.equations.program
+    nodes = len(program.stepping[0].nodes)
+    assert nodes > 3 * sections.POINTS_PIECE
+    text = sections.lane_functions_text(program, 8)
+    assert nodes / 250 < text.count("define internal void @j_") < nodes / 50
+    monkeypatch.setattr(sections, "POINTS_PIECE", 10**9)
+    assert "@j_0" not in sections.lane_functions_text(program, 8)

@@ -54,6 +54,17 @@ def test_a_finite_horizon_satisfies_the_differential_riccati_equation():
     assert np.allclose(K, lin.B.T @ P / 0.5) and times[-1] == 1.5
 
 
+@pytest.mark.parametrize(("duration", "points"), [(20.0, 5), (200.0, 2), (2e4, 3)])
+def test_a_long_horizon_with_few_points_ends_in_the_steady_gain(duration, points):
+    """P(0) of a horizon of many time constants is SciPy's solution of the algebraic equation."""
+    lin = cart_pole().linearize(UPRIGHT, inputs=["F"])
+    _, _, P = control.finite_horizon(
+        lin, WEIGHTS, 0.5, duration, final=np.diag([5.0, 1, 2, 3]), points=points
+    )
+    known = linalg.solve_continuous_are(lin.A, lin.B, WEIGHTS, [[0.5]])
+    assert np.allclose(P[0], known, rtol=1e-6, atol=1e-6)
+
+
 def test_the_discrete_kalman_gain_is_the_limit_of_the_filter():
     """P = A (P − L C P) Aᵀ + W with L = P Cᵀ (V + C P Cᵀ)⁻¹, repeated from the identity."""
     lin = cart_pole().linearize(UPRIGHT, inputs=["F"], outputs=["tip", "pole.q1"]).discretize(0.02)

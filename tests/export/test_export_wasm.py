@@ -300,3 +300,15 @@ def test_types_list_the_names_that_a_module_takes(tmp_path: Path) -> None:
     text = next((tmp_path / "made").glob("*.d.ts")).read_text(encoding="utf-8")
     assert '"m" | "k"' in text or '"k" | "m"' in text
     assert '"cart.q1" | "cart.u1"' in text and "never" in text
+
+
+def test_implicit_methods_differentiate_time_exactly_unless_inputs_are_data() -> None:
+    """Without data over time the derivative by time is that of the equations, no difference of them."""
+    s = arm.System("driven mass")
+    mass = s.body("mass", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("push", "cos(3*t) - 4*mass.q1", s.ground.x, at=mass.com)
+    source = make_source(core_of(s.derive()), stiff=True)
+    shapes = WasmModule(source, ("rodas5p", "rk4")).shapes
+    assert list(shapes) == ["rodas5p", "rk4"]
+    assert shapes["rodas5p"].implicit and shapes["rodas5p"].differentiated
+    assert [shape.driven for shape in shapes.values()] == [False, False]

@@ -292,8 +292,8 @@ def test_flat_positions_are_passed_inside_the_loop_also_in_a_batch(monkeypatch: 
     runs = [model().simulate(1.0, sample=0.1, initial=started(Q0, u)) for u in speeds]
     assert [len(steps_across(run)) for run in runs] == [2, 4, 6]
     starts = {**started(Q0, 0.0), "A.u1": np.array(speeds)}
-    singly, one = [], PythonEngine.one
-    monkeypatch.setattr(PythonEngine, "one", lambda *a: (singly.append(a[2]), one(*a)))
+    singly, make_run = [], PythonEngine.make_run
+    monkeypatch.setattr(PythonEngine, "make_run", lambda *a: (singly.append(a[2]), make_run(*a)))
     fresh = model().equations.compile()  # of which one configuration is known
     batch = fresh.simulate_batch(1.0, sample=0.1, initial=starts, outputs=["A.q1", "C.u1"])
     assert list(batch.status) == ["finished"] * 3 and singly == [0]  # which shows what the others will meet

@@ -1,10 +1,12 @@
 """State estimation over measured data: extended and unscented Kalman filters and the smoother.
 
-    x_{k+1} = φ(x_k, v_k) + w,  E[w wᵀ] = W Δt         y_k = h(x_k, v_k) + e,  E[e eᵀ] = V
+    x_{k+1} = φ(x_k, v_k) + w,  E[w wᵀ] = ∫ Φ W Φᵀ dt     y_k = h(x_k, v_k) + e,  E[e eᵀ] = V
 
 φ is RK4 over the time between two measurements, in parts of at most ``step``; measured inputs are
-interpolated linearly. The extended filter uses exact derivatives of φ and h; the unscented filter sends 2 n +
-1 points through both. The smoother goes back from the last measurement to the first.
+interpolated linearly. W is the intensity of white noise on the rates, and Φ the derivative of the state at
+the next measurement by the state at which the noise acts. The extended filter uses exact derivatives of φ and h;
+the unscented filter sends 2 n + 1 points through both, and has Φ at their mean. The smoother goes back from
+the last measurement to the first.
 
 Sources: Särkkä, Bayesian Filtering and Smoothing (2013), algorithms 5.4 (EKF), 5.14 (UKF), 9.1 and 9.3
 (Rauch–Tung–Striebel smoothers).
@@ -191,13 +193,23 @@ class _Problem:
             x = self.plant.step(t, x, v, h, self.parameters)
         return x
 
-    def advance_with_derivative(self, k: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return one state advanced from measurement k to the next, and its derivative by the first."""
-        F = np.eye(len(x))
+    def advance_with_derivative(self, k: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return a state advanced from measurement k to the next, its derivative by the first, and its noise.
+
+        Over a part with the derivative F = I + D the noise has, with Φ linear in time,
+
+            ∫ Φ W Φᵀ dt = h (W + (D W + W Dᵀ) / 2 + D W Dᵀ / 3)
+        """
+        n = len(x)
+        F, noise = np.eye(n), np.zeros((n, n))
         for t, v, h in self._parts(k, 1):
             ends, by = self.plant.step_derivatives(np.array([t]), x[None], v, h, self.parameters)
-            x, F = ends[0], by[0, :, : len(x)] @ F
-        return x, F
+            x, part = ends[0], by[0, :, :n]
+            D = part - np.eye(n)
+            DW = D @ self.W
+            noise = part @ noise @ part.T + h * (self.W + (DW + DW.T) / 2 + DW @ D.T / 3)
+            F = part @ F
+        return x, F, noise
 
     def _parts(self, k: int, rows: int) -> list[tuple[float, np.ndarray, float]]:
         parts = int(self.parts[k])
@@ -268,9 +280,9 @@ class _Extended:
         predicted, across = x, np.zeros_like(P)
         for k in range(len(p.time)):
             if k:
-                predicted, F = p.advance_with_derivative(k - 1, x)
+                predicted, F, noise = p.advance_with_derivative(k - 1, x)
                 across = P @ F.T
-                P = F @ across + p.W * (p.time[k] - p.time[k - 1])
+                P = F @ across + noise
                 x = predicted
             before = P
             y, C = p.measure_with_derivative(k, x)
@@ -313,10 +325,10 @@ class _Unscented:
         predicted, across = x, np.zeros_like(P)
         for k in range(len(p.time)):
             if k:
-                points = self.points(x, P)
+                points, noise = self.points(x, P), p.advance_with_derivative(k - 1, x)[2]
                 predicted, off = self.moments(p.advance(k - 1, points))
                 across = ((points - x).T * self.square) @ off
-                P = (off.T * self.square) @ off + p.W * (p.time[k] - p.time[k - 1])
+                P = (off.T * self.square) @ off + noise
                 x = predicted
             before = P
             points = self.points(x, P)

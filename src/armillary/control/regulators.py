@@ -71,10 +71,15 @@ class Regulator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KalmanGain:
-    """The steady Kalman filter of a linear model: x̂' = A x̂ + B v + L (y − C x̂ − D v).
+    """The steady Kalman filter of a linear model: x̂' = A x̂ + B v + L (y − C x̂ − D v), L = P Cᵀ V⁻¹.
 
-    ``covariance`` is the covariance of the estimate's error. In a discrete model L corrects after a
-    measurement, x̂ ← x̂ + L (y − ŷ), and ``covariance`` holds before this correction.
+    ``covariance`` is P, the covariance of the estimate's error. In a discrete model L is the gain of the
+    filter form, which corrects the prediction x̂⁻ of a state when its measurement has come,
+
+        x̂ = x̂⁻ + L (y − C x̂⁻ − D v)     x̂⁻ ← A x̂ + B v     L = P Cᵀ (C P Cᵀ + V)⁻¹
+
+    and ``covariance`` is that of x̂⁻, before the correction. The gain of the predictor form, which takes a
+    prediction to the next, is A L. ``poles`` are the eigenvalues of A − L C, of A − A L C if discrete.
     """
 
     linear: LinearModel
@@ -172,15 +177,20 @@ def hamiltonian(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> n
 def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> np.ndarray:
     """Return P at all times, by the Riccati equation whose Hamiltonian matrices are given at these times.
 
-    [X; Y]' = H [X; Y] with P = Y X⁻¹. P at the last time is ``final``. Each interval is one exponential of a
-    fourth-order Magnus expansion, so stability does not limit its length. Between two times, elements of H
-    are cubic splines.
+    [X; Y]' = H [X; Y] with P = Y X⁻¹. P at the last time is ``final``. Each interval is a fourth-order Magnus
+    expansion, whose exponential maps P over a short part of the interval,
+
+        P ← Z + Fᵀ P (I + G P)⁻¹ F
+
+    and F, G and Z are doubled until they span it. The parts never mix growing and decaying modes, so neither
+    stability nor rounding limits the length of an interval. Between two times, elements of H are cubic
+    splines.
 
     Source: Blanes, Casas, Oteo and Ros (2009), The Magnus expansion and some of its applications, Physics
-    Reports 470, 151–238, section 5.
+    Reports 470, 151–238, section 5; Chu, Fan and Lin (2005), A structure-preserving doubling algorithm for
+    continuous-time algebraic Riccati equations, Linear Algebra and its Applications 396, 55–80, section 2.
     """
     from scipy.interpolate import CubicSpline
-    from scipy.linalg import expm
 
     n, lengths = len(final), np.diff(times)
     middle = (matrices[:-1] + matrices[1:]) / 2
@@ -189,15 +199,43 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
     h = lengths[:, None, None]
     left, right = matrices[:-1], matrices[1:]
     omega = h / 6 * (left + 4 * middle + right) - h**2 / 12 * (left @ right - right @ left)
-    back = expm(-omega)
+    F, G, Z = _riccati_map(omega)
     costs = np.empty((len(times), n, n))
     costs[-1] = final
     for k in range(len(lengths) - 1, -1, -1):
-        X = back[k, :n, :n] + back[k, :n, n:] @ costs[k + 1]
-        Y = back[k, n:, :n] + back[k, n:, n:] @ costs[k + 1]
-        P = np.linalg.solve(X.T, Y.T).T
+        P = Z[k] + F[k].T @ costs[k + 1] @ np.linalg.solve(np.eye(n) + G[k] @ costs[k + 1], F[k])
         costs[k] = (P + P.T) / 2
     return costs
+
+
+_SHORT = 0.5  # of an interval's Hamiltonian matrix: the norm of a part, in which all modes are alike
+
+
+def _riccati_map(omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return F, G and Z with which exp(−Ω) takes P back, P ← Z + Fᵀ P (I + G P)⁻¹ F, for rows of Ω."""
+    from scipy.linalg import expm
+
+    n = omega.shape[-1] // 2
+    free, across, weight = (np.linalg.norm(omega[:, i, j], axis=(1, 2)) for i, j in _blocks(n))
+    size = float(np.max(free + np.sqrt(across * weight), initial=0.0))
+    if not np.isfinite(size):
+        missing = np.full((len(omega), n, n), np.nan)
+        return missing, missing, missing
+    doublings = max(0, int(np.ceil(np.log2(max(size, _SHORT) / _SHORT))))
+    back = expm(-omega / 2**doublings)
+    F = np.linalg.inv(back[:, :n, :n])
+    G, Z = F @ back[:, :n, n:], back[:, n:, :n] @ F
+    for _ in range(doublings):
+        both = np.linalg.solve(np.eye(n) + G @ Z, np.concatenate([F, G], axis=2))
+        transposed = np.swapaxes(F, 1, 2)
+        F, G, Z = F @ both[:, :, :n], G + F @ both[:, :, n:] @ transposed, Z + transposed @ Z @ both[:, :, :n]
+    return F, G, Z
+
+
+def _blocks(n: int) -> tuple[tuple[slice, slice], ...]:
+    """Return the places of A, −B R⁻¹ Bᵀ and −Q in a Hamiltonian matrix."""
+    first, last = slice(None, n), slice(n, None)
+    return (first, first), (first, last), (last, first)
 
 
 def kalman(
@@ -206,7 +244,9 @@ def kalman(
     """Return the steady Kalman filter for white noise of given intensities.
 
     ``process`` is the covariance of noise on the states' rates (with ``noise_inputs`` of noise on the
-    inputs), ``measurement`` of noise on the outputs: numbers, numbers by name, diagonals, or matrices.
+    inputs), ``measurement`` of noise on the outputs: numbers, numbers by name, diagonals, or matrices. In a
+    discrete model these are covariances per step, and L corrects a prediction, L = P Cᵀ (C P Cᵀ + V)⁻¹:
+    the predictor form has A L.
     """
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 

@@ -45,12 +45,19 @@ def is_arranged(text: str) -> bool:
 
 
 class Compiled:
-    """Functions of one module, by name; freed with this object."""
+    """Functions of one module, by name; freed with this object.
 
-    def __init__(self, text: str) -> None:
+    With ``plain``, LLVM allocates registers in the order of the lines, without scheduling and without
+    searches for common operands, unless the code is arranged.
+    """
+
+    def __init__(self, text: str, *, plain: bool = False) -> None:
         self.tier = "quick" if quick() else "final"
-        name = "" if holds_addresses(text) else f"program {_LEVEL} {text}"
-        self._engine = engine(name, lambda: [text], _LEVEL, ARRANGED if is_arranged(text) else UNBRANCHED)
+        arranged = is_arranged(text)
+        level = 0 if plain and not arranged else _LEVEL
+        name = "" if holds_addresses(text) else f"program {level} {text}"
+        passes = ARRANGED if arranged or level == 0 else UNBRANCHED
+        self._engine = engine(name, lambda: [text], level, passes)
         self._addresses: dict[str, int] = {}
 
     def address(self, name: str) -> int:

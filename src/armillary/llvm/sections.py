@@ -31,6 +31,10 @@ from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
 SHARING_PIECE = 400  # if values come from shared arrays: LLVM's scheduler compares all loads with all stores
+# If LLVM writes functions of several points, whose values are vectors: in longer pieces it keeps more values
+# than there are registers, and its register allocator takes half of its time. With 100, not 800, the
+# derivatives of a car take 0.74 of the time, of a quadruped 0.83, of an arm 0.86; 50 and 25 are slower.
+POINTS_PIECE = 100
 ENCODED_PIECE = 1600  # with Armillary's machine code; ANYmal then runs 3 % quicker, a chain of 64 links 1 %
 # Most operations of arm64 code in one piece, if LLVM writes none of them. One piece has fewer stores: on a
 # Neoverse N1 it takes 0.93 of the time of several for that chain, 0.96 to 1.01 for ten humanoids.
@@ -180,7 +184,7 @@ def lane_functions_text(program: Program, lanes: int) -> str:
     places = _places(program)
     places |= {s: ("state", len(program.state) + i) for i, s in enumerate(program.inputs)}
     for section in program.stepping:
-        _write_ordinary(module, section.name, section, places)
+        _write_ordinary(module, section.name, section, places, PIECE if arranged else POINTS_PIECE)
     return module.text()
 
 
@@ -241,10 +245,14 @@ def _write_precompute(module: Module, program: Program) -> None:
     _write_function(module, "precompute", program.precompute, arguments, given, outs)
 
 
-def _write_ordinary(module: Module, name: str, section: ProgramSection, places: Places) -> None:
+def _write_ordinary(
+    module: Module, name: str, section: ProgramSection, places: Places, piece: int | None = None
+) -> None:
     """Write a section as a function of time, state, constants and memory."""
     outs = [("out", i) for i in range(len(section.results))]
-    _write_function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
+    _write_function(
+        module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs, piece=piece
+    )
 
 
 def _fire_sections(program: Program) -> dict[str, ProgramSection]:
@@ -444,10 +452,12 @@ def _write_function(
     outs: Sequence[Place],
     *,
     cut_once: bool = True,
+    piece: int | None = None,
 ) -> None:
     """Write a section as a function, or as several functions with a work array and one array of numbers.
 
-    With ``cut_once`` try two pieces, if Armillary can encode all of the second.
+    With ``cut_once`` try two pieces, if Armillary can encode all of the second. LLVM's pieces have about
+    ``piece`` operations, by default PIECE.
 
     Code in a process loads the address of a number before the number itself: one instruction on x86-64, four
     on arm64. With one address for all numbers, arm64 code of the fruitfly (108 speeds) is 0.4 times as long
@@ -480,7 +490,7 @@ def _write_function(
     encoding = module.encodes if arranging else ""
     found = cut(
         section,
-        ENCODED_PIECE if encoding else SHARING_PIECE if module.shared.groups else PIECE,
+        ENCODED_PIECE if encoding else SHARING_PIECE if module.shared.groups else piece or PIECE,
         WHOLE if arithmetic or first is not None else 0,
         loading=loading and not (arranging and (module.encodes or not section.packs)),
         first=first,
@@ -520,7 +530,7 @@ def _write_function(
         body = writer.body(name)
         if arithmetic and not writer.encoded and cut_once:
             del module.functions[before:]
-            _write_function(module, name, section, arguments, places, outs, cut_once=False)
+            _write_function(module, name, section, arguments, places, outs, cut_once=False, piece=piece)
             return
         if given and "%numbers" in body:
             # An opaque address makes LLVM load the numbers from the array instead of inlining them.
@@ -534,21 +544,21 @@ def _write_function(
     own, handed = f"ptr {_ATTRIBUTES} %work", "ptr %work"
     if numbers is not None:
         own, handed = f"{own}, ptr {_ATTRIBUTES} readonly %numbers", f"{handed}, ptr @{array}"
-    for k, piece in enumerate(pieces):
+    for k, nodes in enumerate(pieces):
         writer = writer_of(numbers, f"{arguments}, {own}", handed_on if k else None)
-        here = {n.args[0] for n in piece if n.kind == "call" and is_grouped_call(n)}
+        here = {n.args[0] for n in nodes if n.kind == "call" and is_grouped_call(n)}
         writer.trigonometry([a for a in angles if a in here])
         if k == 0:
             for symbol, place in handed_on.items():
                 writer.store(writer.value(symbol), *place)
-        for node in piece:
+        for node in nodes:
             writer.node(node)
         writer.results(section, outs, found.results[k])
         piece_head = f"internal void @{name}_{k}({arguments}, {own}) noinline{_rare_attributes(name)}"
         module.define(piece_head, writer.body(f"{name}_{k}"))
         if once and k and not writer.encoded:
             del module.functions[before:]
-            _write_function(module, name, section, arguments, places, outs, cut_once=False)
+            _write_function(module, name, section, arguments, places, outs, cut_once=False, piece=piece)
             return
         calls.append(f"  call void @{name}_{k}({passed}, {handed})")
     if numbers is not None:
