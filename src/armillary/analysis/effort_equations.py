@@ -193,8 +193,8 @@ def moving_tree(
 
 
 def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Scalar]:
-    """u̇ of dependent speeds; the factors relate rates from which the ``corrections`` of
-    drifting bodies are subtracted.
+    """u̇ of dependent speeds. The factors relate rates without the ``corrections`` of drifting bodies, which
+    are therefore subtracted before, and added after.
     """
     factors = reduction.elimination.factors
     if not factors:

@@ -210,8 +210,8 @@ QUANTITIES: dict[str, AnyFunction] = {
 }
 
 
-# Number of places in one call from which on the mass matrix of a large tree is written out. For 64 links that
-# takes 2 s more at the first call than columns of inverse dynamics, and then 0.05 instead of 0.4 ms a place.
+# A call with at least this many places writes out the mass matrix of a large tree. For 64 links the first
+# call then takes 2 s more than by columns of inverse dynamics, and each place 0.05 ms instead of 0.4.
 _WRITTEN_OUT = 5000
 
 

@@ -154,7 +154,7 @@ def with_locks(run: RunRecord, held: truth) -> whole:
     return NONE
 
 
-def strike(run: RunRecord) -> truth:
+def apply_lock_impulse(run: RunRecord) -> truth:
     """Apply the impulse of locks that close. Return false if its configuration is not available."""
     struck: truth = False
     for j in range(N_LOCKABLE):
@@ -196,7 +196,7 @@ def with_choice(run: RunRecord, c: whole) -> whole:
 def suitable(run: RunRecord, c: whole) -> whole:
     """Return c if its dependent speeds are a good choice at the motion, else the configuration of the table
     with the same locks that is rated best. If none of them is good, the process makes a choice for the
-    present coordinates. Return NONE if that configuration is not available. One of them is left installed.
+    present coordinates. Return NONE if that configuration is not available. Configuration c stays installed.
     """
     install(run, c)
     if CHOICE_EVENT[c] == NONE:
@@ -313,7 +313,7 @@ def change(run: RunRecord) -> None:
     if PARTITIONED:
         run.pairs = 0
         note_lack(run, LACKS_SECTIONS, before)
-    # The only configuration may be right after loops were closed again, or speeds adjusted.
+    # After loops were closed again, or speeds adjusted, even the only configuration may be the right one.
     if (PARTITIONED and not run.complete) or (
         not PARTITIONED and not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2
     ):
@@ -336,7 +336,7 @@ def change(run: RunRecord) -> None:
         if PARTITIONED and not possible:  # the process finds out why, or how loops can be closed
             note_lack(run, LACKS_CLOSING, before)
     if LOCKING_EVENTS and possible:
-        possible = strike(run)
+        possible = apply_lock_impulse(run)
     c: whole = NONE
     if possible:
         c = next_configuration(run)

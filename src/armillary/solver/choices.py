@@ -189,8 +189,8 @@ def solve_pairs(run: RunRecord) -> None:
 
 
 def exchange_worst(run: RunRecord) -> truth:
-    """Exchange the dependent speed that exceeds an independent one the most with that one. Return whether
-    there is such a speed.
+    """Find the largest factor of an independent speed in a dependent one; if it is above the threshold,
+    exchange the two speeds. Return whether they were exchanged.
     """
     solve_pairs(run)
     for j in range(N_SPEEDS):

@@ -61,8 +61,6 @@ from armillary.solver.thresholds import (
     AROUND,
     BELIEVED,
     CASCADE,
-    CHOICE_MARGIN,
-    CLEAR,
     FIRST_LOOK,
     LEAST_RATIO,
     LITTLE_STRENGTH,
@@ -74,7 +72,6 @@ from armillary.solver.thresholds import (
     SNAP,
     STUCK,
     STUCK_ULPS,
-    SUSPECT,
 )
 
 
@@ -176,7 +173,7 @@ def land(run: RunRecord, h: real) -> None:
     run.prepared = False
 
 
-def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
+def is_beside_singularity(run: RunRecord, k: whole, x: real) -> truth:
     """Return whether the user's event k, at x in the step just taken, is next to a singular configuration. A
     step cannot begin there; a step across the singular configuration can contain the event.
     """
@@ -186,7 +183,7 @@ def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
     return strength(run) <= LITTLE_STRENGTH
 
 
-def retreat(run: RunRecord, place: real) -> None:
+def reject_step(run: RunRecord, place: real) -> None:
     """Take back the step just taken, which jumped over a loss of rank, or over the point where another choice
     of dependent speeds becomes better. Short steps follow up to this point; if one of them jumps over it,
     still shorter ones.
@@ -195,7 +192,7 @@ def retreat(run: RunRecord, place: real) -> None:
     run.t = run.t_old
     run.phase = READY
     run.prepared = False
-    run.wary = True
+    run.met_singularity = True
     run.steps = run.steps - 1
     if adaptive(run):
         run.rejected = run.rejected + 1
@@ -234,9 +231,9 @@ def cut(run: RunRecord, high: real) -> None:
     if PASSING and shorter_helps(run, place):
         back: truth = NEAR_PLACE[first] == FLIPS
         if not back:
-            back = leads_nowhere(run, first, place)
+            back = is_beside_singularity(run, first, place)
         if back:
-            retreat(run, place)
+            reject_step(run, place)
             return
     # Times at which an event is moved exactly: the end of the run and, with a fixed step, each grid point.
     goal: real = run.t_end if adaptive(run) else run.t
@@ -262,13 +259,13 @@ def cut(run: RunRecord, high: real) -> None:
                 run.index = run.index - 1
             run.at_grid = False
     run.near = near
-    run.blind = 0.0
+    run.early_margin = 0.0
     run.g = events(run.t, run.state)
     for k in range(N_EVENTS):
         now: truth = run.crossed[k] > 0 and (sign_of(run.g[k]) != run.sign[k] or k == first)
         early: truth = run.crossed[k] == 2 and met
         if early:
-            run.blind = 2.0 * near
+            run.early_margin = 2.0 * near
         if early or now:
             run.side[k] = run.sign[k]
         run.crossed[k] = 1 if early or now else 0
@@ -338,10 +335,10 @@ def first_place(run: RunRecord) -> real:
     x: real = FIRST_LOOK * run.h_taken
     while x > least:
         x = 0.5 * x
-    while x < run.blind and x < run.h_taken:
+    while x < run.early_margin and x < run.h_taken:
         x = 2.0 * x
     run.shortest = INFINITY
-    run.blind = 0.0
+    run.early_margin = 0.0
     return x
 
 
@@ -495,106 +492,3 @@ def scan(run: RunRecord) -> None:
         cut(run, x)
     else:
         run.g_start = run.g
-
-
-def close_if_set(run: RunRecord) -> None:
-    """Close the loops again if events of this instant have set coordinates; set coordinates stay."""
-    again: truth = False
-    for i in range(N_COORDINATES):
-        run.set_now[i] = False
-        for k in range(N_EVENTS):
-            if run.crossed[k] > 0 and SETS_PLACE[at(k, N_COORDINATES, i)]:
-                run.set_now[i] = True
-                again = True
-    if again:
-        close_again(run)
-        if CONFIGURATIONS:  # another choice of dependent speeds may be needed there
-            run.changing = True
-
-
-def leave_if_adjusting(run: RunRecord) -> None:
-    """Note whether events of this instant set dependent speeds; if so, and if loops may be closed again,
-    store the speeds before the loops are closed.
-    """
-    run.adjusting = False
-    for k in range(N_OWN_EVENTS):
-        run.adjusting = run.adjusting or (run.crossed[k] > 0 and ROLE[k] == ADJUSTS)
-    if RECLOSING and run.adjusting:
-        run.motion = leave(run.t, run.state)
-
-
-def read_settings(run: RunRecord, k: whole) -> None:
-    """Read the speeds that an event sets and that may not be states, from the values before the event."""
-    if not below(k, N_OWN_EVENTS):
-        return
-    left: truth = False
-    for s in range(N_SETTINGS):
-        if SETTING_EVENT[s] == k:
-            if not left:
-                run.motion = leave(run.t, run.state)
-            left = True
-            run.set_to[SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
-
-
-def fire_pending(run: RunRecord) -> None:
-    """Let the pending events happen: set the state and memory after them."""
-    run.pending = False
-    for k in range(N_EVENTS):
-        if run.crossed[k] <= 0:
-            continue
-        run.firings = run.firings + 1
-        report(run, k)
-        if CONFIGURATIONS:
-            if ROLE[k] == WEAKENS:
-                run.look = run.t
-            elif ROLE[k] != ORDINARY:
-                run.changing = True
-                if SETTINGS:
-                    read_settings(run, k)
-        run.memory, run.state = fire(k, run.t, run.state)
-        if STOPS[k]:
-            run.status = EVENT
-            run.failed = k
-    if ADJUSTING:
-        leave_if_adjusting(run)
-    if RECLOSING:
-        close_if_set(run)
-
-
-def adopt_signs(run: RunRecord) -> None:
-    """Take the signs from which the next step counts changes."""
-    run.g = events(run.t, run.state)
-    for k in range(N_EVENTS):
-        now: whole = sign_of(run.g[k])
-        back: truth = now == run.side[k] and abs(run.g[k]) > CLEAR * abs(run.g_start[k])
-        run.sign[k] = 0 if run.crossed[k] > 0 and not back else now
-        if DIRECTION[k] == ENDS_STATUS:
-            run.sign[k] = 1
-        if DIRECTION[k] == FINDS_LOWEST and now == 0:
-            run.sign[k] = 1
-        run.crossed[k] = 0
-    run.g_start = run.g
-
-
-def check_choice(run: RunRecord) -> None:
-    """End a run whose only choice of dependent speeds is poor at its start or after an event: the function of
-    the guard is beyond zero already, and would not cross it.
-    """
-    if not (run.g[FIRST + GUARD] > CHOICE_MARGIN):
-        run.status = EVENT
-        run.failed = FIRST + GUARD
-
-
-def mark_returning(run: RunRecord) -> None:
-    """Mark events whose function, after one of ever shorter gaps, returns to the side it came from."""
-    suspects: truth = False
-    for k in range(N_EVENTS):
-        run.returning[k] = run.sign[k] == 0 and run.streak[k] >= 1 and run.gap[k] <= SUSPECT * run.longest[k]
-        suspects = suspects or run.returning[k]
-    if not suspects:
-        return
-    ahead: real = FIRST_LOOK * run.h_taken
-    run.stage = run.state + ahead * run.k0
-    run.g = events(run.t + ahead, run.stage)
-    for k in range(N_EVENTS):
-        run.returning[k] = run.returning[k] and (run.g[k] - run.g_start[k]) * float(run.side[k]) > 0.0

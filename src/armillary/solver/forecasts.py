@@ -2,7 +2,7 @@
 
 First, loss of rank: the strength of the weakest constraint is extrapolated to zero, with its slope and bend.
 
-Then motions without mass ahead of an exported run; the method is described in runtime/models/failures.py.
+Second, motions without mass ahead of an exported run (the method is described in runtime/models/failures.py).
 From a state where a run failed, or where its speeds jumped within a fixed step, the motion is followed in a
 straight line. The run ends where a pivot of the mass matrix almost vanishes, compared both with the inertias
 in it and with its share at the start of the run.
@@ -107,9 +107,9 @@ def root_straight_ahead(run: RunRecord, x: real) -> real:
 
 def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
     """Return the seconds to a singularity right ahead, along the present speeds: accelerations are rounding
-    errors there, up to 1e12 times as large as elsewhere. The squared root of the strength is a parabola with
-    its vertex at the singularity. Return infinity if there is no vertex ahead, or if loads bend the motion on
-    the way to it; these accelerations are taken a little later.
+    errors there, up to 1e12 times as large as elsewhere. The strength is a parabola with its vertex at the
+    singularity. Return infinity if there is no vertex ahead, or if loads bend the motion on the way to it, by
+    accelerations computed a little further on, where they are accurate.
     """
     fast: real = fastest_turn(run)
     bends: real = 0.0
@@ -234,7 +234,9 @@ def resolve_weakness(run: RunRecord) -> None:
 
 
 def begin_after(run: RunRecord, ahead: real, distance: real) -> real:
-    """Return the seconds until a step of a length across a singularity ``ahead`` seconds away begins."""
+    """Return the seconds until the step across must begin: it covers ``distance``, in sizes of motion, and
+    the singularity is ``ahead`` seconds away.
+    """
     return ahead - MIDDLE * min(horizon(run, distance), ahead / MIDDLE)
 
 

@@ -326,7 +326,7 @@ def cross(run: RunRecord) -> None:
     run.near = 0.0
     run.share = 1.0
     run.passing = True
-    run.wary = True
+    run.met_singularity = True
     run.searched = 0.0
     run.look = -INFINITY
     run.steps = run.steps + 1
@@ -380,7 +380,7 @@ def change_inputs(run: RunRecord) -> None:
 
 
 def is_near_place(run: RunRecord, t: real) -> truth:
-    """Return whether a row at a time in the step just taken is found from rows around it."""
+    """Return whether a row at a time in the step just taken is interpolated from the rows around it."""
     return run.passing and abs((t - run.singular) / run.h_taken) < BLIND
 
 

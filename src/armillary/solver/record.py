@@ -180,7 +180,7 @@ class RunRecord(LinearEquations):
         short_end: real
         short_step: real
         resolved: real  # the longest step that resolves the motion where constraints are weak
-        wary: truth  # a singular configuration was passed or jumped over: forecasts limit the steps
+        met_singularity: truth  # a step has passed or jumped over one: forecasts limit the steps from then on
         sign_old: Wholes  # signs before the step just taken was searched
         slopes: Slopes  # rates at its stages
         nests: Nests  # coefficients of dense output beyond the cubic ones, the last first
@@ -203,7 +203,7 @@ class RunRecord(LinearEquations):
     if EVENTS:
         firings: count  # events so far
         pending: truth  # events found in the last step, to happen now
-        blind: real  # after an event taken slightly early: seconds in which its function may still cross zero
+        early_margin: real  # after an event taken slightly early: seconds until its function has crossed zero
         shortest: real  # shortest time between the last firings
         g: Reals  # the event functions
         g_start: Reals  # at the start of the step

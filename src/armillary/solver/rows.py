@@ -145,7 +145,7 @@ def start_run(run: RunRecord) -> None:
         run.short_begin = -INFINITY
         run.short_end = -INFINITY
         run.short_step = 0.0
-        run.wary = False
+        run.met_singularity = False
     if CLOCKED:
         run.waiting = False
     if LATE_SEARCH:
@@ -153,7 +153,7 @@ def start_run(run: RunRecord) -> None:
     if EVENTS:
         run.firings = 0
         run.pending = False
-        run.blind = 0.0
+        run.early_margin = 0.0
         run.shortest = INFINITY
         for k in range(N_EVENTS):
             run.g_start[k] = 0.0

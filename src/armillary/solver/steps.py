@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from armillary.solver.changes import change, watch_rank
-from armillary.solver.events import (
-    adopt_signs,
-    check_choice,
-    fire_pending,
-    is_left,
-    mark_returning,
-)
+from armillary.solver.events import is_left
+from armillary.solver.firing import adopt_signs, check_choice, fire_pending, mark_returning
 from armillary.solver.forecasts import (
     blame_masses,
     horizon,
@@ -50,7 +45,7 @@ def pass_jumps(run: RunRecord, reached: real) -> None:
     near: real = APART * max(abs(run.t0), abs(run.t_end))
     if run.stop > run.t_end + near:
         run.stop = INFINITY
-    elif run.stop > run.t_end:  # the end of data is a rounding later, and a run does not go beyond its own
+    elif run.stop > run.t_end:  # data that end a rounding later do not prolong the run
         run.stop = run.t_end
 
 
@@ -301,7 +296,7 @@ def settle(run: RunRecord) -> None:
         run.h = min(run.h, run.look - run.t)
     if PASSING and ADAPTIVE:
         run.h = min(run.h, longest_step(run))
-        if run.wary:
+        if run.met_singularity:
             run.h = min(run.h, horizon(run, BELIEVED))
     run.restart = False
 

@@ -47,8 +47,8 @@ SUSPECT = 1e-3  # of the longest gap
 # Longest step of an adaptive method, as a fraction of a run with contacts, unless the run sets another. A
 # body in free flight allows any step; in a long one a corner could touch the floor and leave it again unseen.
 LONGEST_WITH_CONTACTS = 1e-3
-# Value of ``terminal``, where 1.0 ends the run. The run ends at this event and goes on, with its derivatives,
-# in another program; the step to the event is therefore taken again instead of interpolated. With twelve
+# A value of ``terminal`` (1.0: the run ends at the event). At this event another program takes over, with the
+# derivatives of the run, so the step to the event is taken again instead of interpolated. With twelve
 # exchanges of dependent speeds the error of the motion is a fifth of that with dense output (dopri5, a ball
 # in a slot).
 LANDING = 2.0
@@ -93,7 +93,7 @@ UNSOUND, UNSOUND_ADAPTIVE = 1e-6, 1e-4
 LOOK_AGAIN = 0.03  # sizes of motion after which an unconfirmed forecast is made again
 SHORTER = 0.25  # least fraction of the usual step across that is taken again because an input has changed
 SHORTEST = 0.03  # least fraction of the usual step across that is tried
-# Of the smallest singular value: the largest remainder at the place of a right forecast (found: a hundredth).
+# A forecast is right if the smallest singular value falls to at most this share (a hundredth was found).
 RANK_LEFT = 0.3
 RANK_SMALL = 0.05  # a smallest singular value, with rows of length one, at which no extrapolation is needed
 LITTLE_STRENGTH = 1e-3  # squared strength of a constraint so near a loss of rank that no run can begin there
@@ -105,9 +105,9 @@ IN_PLACE = 1e-3  # fraction of the step on either side of the singularity where 
 # the number of lengths tried, each half of the one before; the fraction of the step at which the singularity
 # is.
 BESIDE, IMPROVEMENTS, STEADY, BENT, STRIDES, BEFORE_STAGES = 0.01, 40.0, 1e-9, 1e-3, 4.0, 0.06
-# A gap after a step that failed, in sizes of coordinates; at singular configurations gaps stay below 1e-9. A
-# step across one that is none, since bars differ by 1e-10 of their lengths, changes the energy by 1e-4, and
-# its gaps are larger than this.
+# A larger gap, in sizes of coordinates, shows that a step across has failed; at singular configurations gaps
+# stay below 1e-9. If bars differ by 1e-10 of their lengths, there is no singular configuration: a step across
+# would change the energy by 1e-4, and its gaps are larger than this.
 TORN = 1e-8
 ROUGH = 5e-8  # error of the step, by its own estimate, that is too large
 # Fractions of the step at which the singularity in it is located.

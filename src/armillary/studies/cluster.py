@@ -205,7 +205,7 @@ _KEPT = "finished blocks are kept: run it again to go on"
 
 
 class BlockAssignment(NamedTuple):
-    """The job for workers of a cluster; ``values`` if workers cannot compute them."""
+    """Blocks for the workers of a cluster; ``values`` of a block, if workers cannot compute them."""
 
     job: Job
     values: Callable[[int], Values] | None

@@ -197,7 +197,7 @@ def _folder_name(name: str) -> str:
 
 
 def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:
-    """Return ``make`` for the first run whose values are possible; raise the first error if there is none."""
+    """Return the result of ``make`` for the first run with possible values, or raise the first error."""
     refused: list[ParameterError] = []
     for i in range(_count_of_runs(values)):
         try:

@@ -59,7 +59,7 @@ class PathConditions:
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowedRows:
     """Positions of all rows.
 
     ``reached`` is the share of the way to a row's targets that was possible, 1 if the row was reached, and
@@ -89,7 +89,7 @@ def follow(
     *,
     descend: bool = False,
     weight: float = 1.0,
-) -> Followed:
+) -> FollowedRows:
     """Return positions where the conditions hold, one for each row of targets.
 
     Row i begins at position ``origins[i]``: one of ``starts``, or len(starts) + j for an earlier row j. If
@@ -150,7 +150,9 @@ def follow(
     )
     _follower(machine_settings())("follow_rows", work)
     positions = work["positions"].reshape(places, c.width)
-    return Followed(positions[first:], *(work[name][first:] for name in ("times", "reached", "left_over")))
+    return FollowedRows(
+        positions[first:], *(work[name][first:] for name in ("times", "reached", "left_over"))
+    )
 
 
 @cache

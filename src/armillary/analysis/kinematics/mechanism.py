@@ -29,7 +29,7 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.units import FORCE, LENGTH, MOMENT, ONE, Dimension
 from armillary.algebra.walk import Undimensioned, substitute, symbols, transform
-from armillary.analysis.kinematics.follower import Followed, PathConditions, follow
+from armillary.analysis.kinematics.follower import FollowedRows, PathConditions, follow
 from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError, nearest
 from armillary.mechanics.constraints.constrained_equations import placeholders
@@ -418,7 +418,7 @@ class MechanismNumbers:
         *,
         descend: bool = False,
         weight: float = 1.0,
-    ) -> Followed:
+    ) -> FollowedRows:
         """Return positions where the conditions hold, one for each row of targets; see follower.py."""
         return follow(
             self.mechanism.conditions, starts, start_times, origins, times, targets, self.sizes,

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.analysis.kinematics.follower import Followed
+from armillary.analysis.kinematics.follower import FollowedRows
 from armillary.analysis.kinematics.mechanism import MechanismNumbers
 from armillary.errors import ArmillaryError
 from armillary.text_tables import counted
@@ -352,7 +352,9 @@ def singular_positions(path: Path) -> list[Landmark]:
     return found
 
 
-def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: np.ndarray) -> list[Landmark]:
+def limits_of_reach(
+    path: Path, followed: FollowedRows, targets: np.ndarray, times: np.ndarray
+) -> list[Landmark]:
     """Find the nearest position to each unreached row whose origin was reached.
 
     The method is damped least squares from the last position reached, with more weight on loops than on

@@ -17,7 +17,7 @@ from armillary.algebra.arguments import count as whole_number
 from armillary.algebra.arguments import several, table
 from armillary.algebra.units import ONE
 from armillary.analysis.kinematics.drives import Drive, PathStart, freedom, read_drive, start_of
-from armillary.analysis.kinematics.follower import Followed
+from armillary.analysis.kinematics.follower import FollowedRows
 from armillary.analysis.kinematics.mechanism import (
     KinematicQuantity,
     Kinematics,
@@ -145,7 +145,7 @@ class _Search:
         rest = np.tile(np.concatenate([held, limits]), (len(drive), 1))
         self.targets = np.column_stack([drive.values, rest])
 
-    def path(self) -> Followed:
+    def path(self) -> FollowedRows:
         """Return one position per row, each found from the one before."""
         first = self._from_all(self.targets[:1])
         places = np.flatnonzero(first.found)
@@ -155,7 +155,7 @@ class _Search:
             start[None], np.array([self.t]), origins, self.drive.times, self.targets, descend=True
         )
 
-    def solutions(self, many: bool) -> Followed:
+    def solutions(self, many: bool) -> FollowedRows:
         """Return all different solutions, the one from the given start first; only one if there
         are ``many``.
         """
@@ -168,9 +168,9 @@ class _Search:
                 kept.append(int(i))
             if many:
                 break
-        return Followed(found.positions[kept], found.times[kept], found.reached[kept], found.off[kept])
+        return FollowedRows(found.positions[kept], found.times[kept], found.reached[kept], found.off[kept])
 
-    def _from_all(self, target: np.ndarray) -> Followed:
+    def _from_all(self, target: np.ndarray) -> FollowedRows:
         starts = self._scatter_starts()
         each = len(starts)
         return self.numbers.follow(
@@ -214,7 +214,7 @@ class _Search:
         difference = np.where(angles, np.remainder(difference + np.pi, 2 * np.pi) - np.pi, difference)
         return bool(np.max(np.abs(difference), initial=0.0) < _SAME)
 
-    def _reach_error(self, found: Followed) -> ReachError:
+    def _reach_error(self, found: FollowedRows) -> ReachError:
         """Return the error for unreachable outputs, with the nearest position that keeps loops and limits."""
         m, numbers = self.numbers.mechanism, self.numbers
         each = len(found.times)

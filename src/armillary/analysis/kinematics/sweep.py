@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, count, flag, several, table
 from armillary.analysis.kinematics.drives import Drive, PathStart, held_quantities, read_drive, start_of
-from armillary.analysis.kinematics.follower import Followed
+from armillary.analysis.kinematics.follower import FollowedRows
 from armillary.analysis.kinematics.mechanism import (
     MechanismNumbers,
     joint_model,
@@ -111,7 +111,7 @@ class Swept:
     parameters: DataMapping | None
     drive: Drive
     numbers: MechanismNumbers
-    followed: Followed
+    followed: FollowedRows
     motion: PathMotion
     columns: SweepColumns
 
@@ -160,7 +160,7 @@ def _follow_path(
     begin: PathStart,
     start: object,
     parameters: Mapping[str, object] | None,
-) -> Followed:
+) -> FollowedRows:
     """Return the positions of all rows, followed from the model's own position.
 
     If the first row is not reached from there, start from a position assembled with this row's coordinates.
@@ -189,7 +189,7 @@ def _follow_path(
     return found
 
 
-def _follow_rows(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> Followed:
+def _follow_rows(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> FollowedRows:
     targets = _targets(numbers, drive, position, t)
     return numbers.follow(position[None], np.array([t]), drive.origins + 1, drive.times, targets)
 

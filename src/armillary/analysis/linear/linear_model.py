@@ -295,8 +295,8 @@ def open_loop(lin: LinearMatrices, at: str, added: str | None) -> DataTable:
     through = float(lin.D[i, j])
     if min(abs(through), abs(through - 1.0)) > _SAME:
         raise ArmillaryError(
-            f"break_loop: '{at}' changes by {through:.4g} where '{added}' changes by 1, and not by 0 or 1 as "
-            "a signal to which it is added; name the load or output that contains the input as a sum"
+            f"break_loop: '{at}' changes by {through:.4g} where '{added}' changes by 1, so '{added}' is not "
+            "an input that is added to it; name the load or output that contains the input as a sum"
         )
     B, C = lin.B[:, [j]], lin.C[[i]]
     return _loop(lin.A - B @ C, B, -C, (lin.variables[0], (d,), (y,)))

@@ -47,7 +47,7 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
     null, rest, null_rows, rest_rows = _split_null_space(A, tolerance)
     T, X, R = null_rows @ A @ null, null_rows @ A @ rest, rest_rows @ A @ rest
     chains = _chains(T, tolerance)
-    if sum(c.shape[1] for c in chains) != len(T):  # T has other eigenvalues than zero: take less for zero
+    if sum(c.shape[1] for c in chains) != len(T):  # an eigenvalue of T is not zero: try a smaller tolerance
         return eigensystem(A, 1e-3 * tolerance if tolerance > _ROUNDING else 0.0)
     if rest.shape[1]:
         values, left, right = eig(R, left=True)

@@ -26,7 +26,7 @@ from armillary.runtime.models.instance import Instance
 
 _SLOW = 1e-9  # largest velocity of slip that counts as zero, relative to the sizes of its terms
 _MUCH = 1e-6  # largest pull that counts as rounding, relative to the missing friction
-_STILL = 1e-9  # largest acceleration that counts as rest, over the one without contacts; by ½ u̇ᵀ M u̇
+_STILL = 1e-9  # largest acceleration at rest, as a share of that without contacts; size: (½ u̇ᵀ M u̇)½
 
 
 @dataclass(frozen=True)

@@ -361,7 +361,7 @@ class StepsBetweenEvents(AdaptiveSteps):
         """
         ready = self.count(run, "phase").equals(int(Phase.READY))
         ready = ready & self.count(run, "configuration").equals(self.configuration)
-        for name in (*_CALM, "wary") if self.interpolates else _CALM:
+        for name in (*_CALM, "met_singularity") if self.interpolates else _CALM:
             ready = ready & self.count(run, name).equals(0)
         t, look, across, short_end = (self.field(run, name) for name in ("t", "look", "across", "short_end"))
         h = self.field(run, "h" if self.interpolates else "step")

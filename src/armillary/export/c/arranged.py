@@ -54,7 +54,7 @@ from armillary.program.packs import largest_size
 from armillary.program.program import ProgramSection
 
 REGISTERS = 32
-FEWEST = 20  # least nodes: with this text a pendulum takes more time, two links take less
+FEWEST = 20  # nodes; a pendulum, which has fewer, takes more time than with the plain text, two links less
 PIECE = 1600  # operations in one function, as llvm/sections.py counts them; a hexapod takes 3 % more with 800
 WHOLE = 20000  # most operations of arithmetic alone in one function
 RESERVED = (
@@ -86,7 +86,7 @@ _OTHERS = {
 
 
 def arranges(section: ProgramSection, places: Mapping[Expr, Place]) -> bool:
-    """Return whether to write a section here: with vectors or only arithmetic, without block functions."""
+    """Return whether a section gets this text: it has vectors or is all arithmetic, and calls no blocks."""
     if any(is_block(node) for node in section.nodes):
         return False
     return bool(section.packs) or (len(section.nodes) >= FEWEST and is_arithmetic(section, dict(places)))

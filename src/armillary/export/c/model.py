@@ -245,7 +245,7 @@ class CModel:
 
     @property
     def arranges(self) -> bool:
-        """Whether the derivatives have another text, arranged for GCC and Clang (``arranged.py``)."""
+        """Whether the derivatives are also written in the order of ``arranged.py``, for GCC and Clang."""
         return arranges(self.wide, self.sections.places)
 
     # ---------------------------------------------------------------- header

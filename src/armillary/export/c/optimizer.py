@@ -8,7 +8,8 @@
                                         impl_dae_fun_jac_x_xdot_u, impl_dae_fun_jac_x_xdot_u_z, impl_dae_hess
 
 <name>_functions.h declares plain functions for hand-written solvers. All functions are straight
-code: no loops except copies of arrays, no allocation, no state, so their operations bound their time.
+code: no loops except copies of arrays, no allocation, no state. So the number of their operations bounds
+their time.
 
 Source: acados, acados_template/casadi_function_generation.py (generate_c_code_explicit_ode,
 generate_c_code_implicit_ode) and acados/utils/external_function_generic.h. These files define the names, the

@@ -49,7 +49,7 @@ def block(lines: Iterable[str]) -> str:
 
 def comment_line(line: str) -> str:
     """Return a line for a comment, with its blanks."""
-    # Backslashes first: a slash instead of one could end the comment with the next character.
+    # Backslashes are replaced first: the slash in place of one could end the comment, after a star.
     return line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
@@ -263,7 +263,7 @@ class CPrinter(Printer):
     """C99: doubles, conditional expressions, sines and cosines in pairs."""
 
     keywords = frozenset(_WORDS.split())
-    inline = 60  # GCC keeps the order of longer operands and waits for results: 7 % on a Stewart platform
+    inline = 60  # with longer operands GCC keeps their order and waits: 7 % more time on a Stewart platform
     paired_angles = GROUP
     functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "signum", "mod": "modulo"}  # noqa: RUF012
     specials = ("NAN", "INFINITY", "(-INFINITY)")

@@ -175,7 +175,8 @@ def _configuration_tables(models: Sequence[CModel], code: str) -> str:
         entries.append("    {" + ", ".join(functions) + "},")
     every = [m.source.equations for m in models]
     found = tables_of(every, model.source.passing, recloses=True)
-    read = code + "used_states[ watched_events[ stops["  # by the fixed text; names alone are in comments
+    # The fixed text reads these three. The bracket tells a read table from a name in a comment.
+    read = code + "used_states[ watched_events[ stops["
     for kind, tables in (("int", found.tables), ("double", found.reals)):
         named = {table_name(name): values for name, values in tables.items()}
         texts += [_array_text(n, v, kind) for n, v in named.items() if re.search(rf"\b{n}\[", read)]
@@ -393,9 +394,10 @@ def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: 
     loops, stem = solved.loops, source.stem
     head = [
         f"{file or f'{stem}_assembly.c'}: {source.description.name}: loops closed before a run", "",
-        "Coordinates that are given stay; others move: those of dependent speeds, then all that the loops",
-        "depend on, then these from scattered starts. Only where more is given than the loops leave free,",
-        "given dependent coordinates are first guesses.",
+        "The loops are closed by moving coordinates whose values were not given: first those of the",
+        "dependent speeds, then all on which the loops depend, then the same from scattered starts. If more",
+        "coordinates are given than the loops leave free, given dependent coordinates move, too: their",
+        "values are first guesses.",
     ]  # fmt: skip
     return {
         "name": stem,

@@ -10,8 +10,8 @@ costs nothing; each run computes and keeps its own constants, in double precisio
 their functions are guards, and a run in which a sign changes is left to other engines. In single precision
 rounding errors of the state are compensated: it is the sum of a base, which is renewed every few steps, and a
 rest, to which steps are added. Measured on an H200: errors after 1000 steps of four models are 6 to 100 times
-smaller. A base that is renewed in every step takes 3 % of the time; with one renewed every few steps, the arm
-is 1 to 3 % faster than with that, the spinning boom 8 % and the car 11 %.
+smaller. Renewing the base in every step takes 3 % of the time; renewing it every few steps instead makes the
+arm 1 to 3 % faster, the spinning boom 8 % and the car 11 %.
 
 Kernel of the described solver (solver), whose threads take runs from a queue. Enters: the programs of a
 system's configurations, the method and the features of the runs. Leaves: a text for NVRTC. A thread's

@@ -1,8 +1,8 @@
 """C for microcontrollers: the C of export/c with other settings.
 
-There are no heap, recursion and global variables; loops are bounded, one method has a fixed step, numbers are
-float or double throughout, and constants are in flash. The folder is an Arduino library and a CMake project;
-measure.c counts instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
+There is no heap, no recursion and no global variable. Loops are bounded, the only method has a fixed step,
+numbers are float or double throughout, and constants are in flash. The folder is an Arduino library and a
+CMake project; measure.c counts instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def _single(code: str) -> str:
 
 
 def _double(code: str) -> str:
-    """Return the code with casts of math.h's constants, floats whose implicit promotion Clang warns about."""
+    """Cast constants of math.h to double: they are floats, and Clang warns of their implicit promotion."""
     return re.sub(r"(?<!\(double\))\b(INFINITY|NAN)\b", r"(double)\1", code)
 
 
@@ -262,7 +262,7 @@ def assembly_files(model: EmbeddedModel) -> dict[str, str]:
     if solved is None:
         return {}
     loops = solved.loops
-    own = EmbeddedModel(model.source, model.precision)  # with no other tables than those that it calls
+    own = EmbeddedModel(model.source, model.precision)  # its text has only the tables that this file calls
     geometry = geometry_function(stem, loops, own.sections)
     values = model.values | assembly_values(model.source, solved, solved.text().rstrip("\n"))
     values |= {

@@ -63,7 +63,7 @@ def step_table(model: CountedModel, method: Method, attempts: int) -> str:
 
 
 def step_operations(program: Program, has: Collection[str], method: Method, attempts: int) -> Operations:
-    """Return the operations of a step without events that closes loops by ``attempts`` corrections."""
+    """Return the operations of a step in which no event happens; ``attempts`` corrections close its loops."""
     t, n = method.coefficients, len(program.state)
     evaluations = t.stages
     if isinstance(t, Rosenbrock):
@@ -152,7 +152,7 @@ def across_operations(made: Source, attempts: int) -> Operations:
 
 
 def singular_value_operations(rows: int, speeds: int, sweeps: int = MOST_SWEEPS) -> Operations:
-    """Return the operations of the lengths of rows and the smallest singular value, with these sweeps."""
+    """Return the operations of the lengths of rows and, by ``sweeps``, of the smallest singular value."""
     turn = Operations(5 * speeds + 6, 7 * speeds + 10, 3, 4)
     elements = rows * speeds
     sized = Operations(3 * elements, 3 * elements + rows, 3 * elements, 2 * rows)

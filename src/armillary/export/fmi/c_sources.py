@@ -300,8 +300,8 @@ void {stem}_adopt_signs({stem}_run *run);
 #define N_PARAMETERS {parameters}
 #define N_CONSTANTS {constants}
 #define N_STATES {states}
-#define CHANGING {changing} /* a table of configurations; states are all coordinates and speeds then */
-#define N_BEYOND {beyond} /* and in changes of configuration: speeds that events set or may change */
+#define CHANGING {changing} /* configurations can change, and the states are all coordinates and speeds */
+#define N_BEYOND {beyond} /* numbers after the states in a motion: speeds that events set or may change */
 #define N_PACKED {packed} /* states of the equations of a configuration, at most */
 #define N_FIRST {first} /* states of the equations of the first configuration */
 #define N_MEMORY {memory}
@@ -311,8 +311,8 @@ void {stem}_adopt_signs({stem}_run *run);
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
-#define HAS_PASSAGES {passages} /* singular configurations are passed, */
-#define N_LOOKS {looks}         /* interpolated from this number of points */
+#define HAS_PASSAGES {passages} /* steps lead across singular configurations */
+#define N_LOOKS {looks} /* points from which values near such a configuration are interpolated */
 #define HAS_JUMPS {jumps} /* data of inputs over time jump or bend */
 #define HAS_PHYSICAL {physical}
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
@@ -335,7 +335,7 @@ typedef struct {{
 }} event_description;
 
 extern const double START_PARAMETERS[];             /* in their own units */
-extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units; factors to them */
+extern const double START_STATE[], STATE_FACTORS[]; /* in the model's units; factors from stated units */
 extern const double START_GIVEN[]; /* values from which the first state follows */
 extern const int CONVERTED[];      /* 1 for states that differ from these values, such as momenta */
 extern const double FIRST_GUESS[]; /* coordinates from which loops are closed */

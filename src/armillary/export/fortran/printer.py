@@ -41,7 +41,8 @@ class FortranPrinter(Printer):
     negation = ".not. "
 
     specials = (
-        *("ieee_value(1.0_dp, ieee_quiet_nan)", "ieee_value(1.0_dp, ieee_positive_inf)"),
+        "ieee_value(1.0_dp, ieee_quiet_nan)",
+        "ieee_value(1.0_dp, ieee_positive_inf)",
         "ieee_value(1.0_dp, ieee_negative_inf)",
     )
     truth_number = "merge(1.0_dp, 0.0_dp, {})"

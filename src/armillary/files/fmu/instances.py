@@ -127,7 +127,7 @@ class InstanceCode(Code):
         return Value(self, self.builder.call(other.function.callee, [self["instance"].raw, values.address]))
 
     def answer(self, name: str, instance: Raw, *operands: Raw) -> Value:
-        """Return the status of a call of the library; as a whole number, of which no value is negative."""
+        """Return the status of a call of the library, as a whole number that is not negative."""
         called = _outside(self.module.library.address(name)).name
         raw = self.builder.call(_callee(_STATUS, called, (instance, *operands)), (instance, *operands))
         return Value(self, self.builder.convert("zext", raw, WHOLE))

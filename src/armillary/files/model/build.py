@@ -403,7 +403,7 @@ def _add_bodies(system: Description, parts: list[ModelPart]) -> None:
 
 
 def _cycle_error(waiting: list[tuple[ModelPart, str, Given]]) -> ArmillaryError:
-    """Return the error about bodies that hang on each other, found from any body that has no place yet."""
+    """Return the error that names a cycle of parents: follow parents from a body that could not be placed."""
     carrier = {name: _carriers(entry).pop() for _, name, entry in waiting}
     chain = [waiting[0][1]]
     while (after := carrier[chain[-1]]) not in chain:

@@ -127,7 +127,7 @@ class _NewNames:
         new |= {f"ground.{name}": f"{carrier}.{prefix}{name}" for name in points}
         if "on" in entry:
             new["ground"] = carrier
-        if whole:  # parts of parts keep "world" until the whole names it, whose ground it is
+        if whole:  # "world" is the ground of the whole model; parts of parts keep the word until then
             new["world"] = "ground"
         makers = frozenset(name for name in declare_sections(_MAKERS) if name not in share)
         labels = {name: f"{prefix}{name}" for name in declare_sections(("constraints",))}

@@ -341,8 +341,7 @@ def _entry_name(record: Record, form: EntryForm) -> str:
         return given.name
     if given is not None:
         return str(given)
-    # A constraint made without a name has a generated one, with which the names of a loop's constraints
-    # begin.
+    # Without a name a constraint gets a generated one; the names of all constraints of a loop begin with it.
     made = record.result
     return str(made[0].name.split(" ")[0] if isinstance(made, tuple) else made.name)
 

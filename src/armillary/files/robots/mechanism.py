@@ -203,10 +203,10 @@ class Builder:
         self.system = system
         self.record = record
         self.links: dict[str, Body] = {}
-        self.shifts: dict[str, np.ndarray] = {}  # from a link's origin to its body's, in its axes
+        self.shifts: dict[str, np.ndarray] = {}  # from the link's origin to the body's, in link axes
         self.moved: dict[str, Body] = {}  # the body that a joint moves
         self.freedoms: dict[str, RobotFreedom] = {}
-        self._counts: dict[tuple[str, str], int] = {}  # of names that became the same
+        self._counts: dict[tuple[str, str], int] = {}  # how often a legal name was wanted by another
         system.imported = record
 
     # ------------------------------------------------------------ names

@@ -521,7 +521,7 @@ class CompiledRun:
             events=[(t, int(k)) for t, k in log if k >= 0] if log else log,
             changes=[(t, -1 - int(k)) for t, k in log if PASSED < k < 0] if log else log,
             passages=_pairs([t for t, k in log if k == PASSED]) if log else log,
-            outlook=self._outlook() if control.wary or control.look > -inf else None,
+            outlook=self._outlook() if control.met_singularity or control.look > -inf else None,
             refused_event=control.refused if control.refused >= 0 else None,
             steps=control.steps,
             rejected=control.rejected,

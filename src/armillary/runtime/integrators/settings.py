@@ -342,7 +342,7 @@ class Outlook(NamedTuple):
     short_begin: float = 0.0
     short_end: float = -inf
     short_step: float = 0.0
-    wary: int = 0
+    met_singularity: int = 0
 
 
 @dataclass(frozen=True)

@@ -276,7 +276,7 @@ class ConfigurationRun:
         tables = supply.tables
         if (stretch := self.stretch) is not None:
             outlook = Outlook(
-                short_begin=stretch.begin, short_end=stretch.end, short_step=stretch.step, wary=1
+                short_begin=stretch.begin, short_end=stretch.end, short_step=stretch.step, met_singularity=1
             )
             tables = replace(tables, outlook=outlook)
 

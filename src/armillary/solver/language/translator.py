@@ -51,7 +51,8 @@ OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
 # For each description: the file of its record, and the files of its functions.
 _RUN = (
-    *("record.py", "step_control.py", "choices.py", "forecasts.py", "events.py", "passages.py", "changes.py"),
+    *("record.py", "step_control.py", "choices.py", "forecasts.py", "events.py", "firing.py", "passages.py"),
+    "changes.py",
     *("armillary.numerics:elimination.py", "linearly_implicit.py", "steps.py", "rows.py"),
 )
 ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")

@@ -17,7 +17,7 @@ from armillary.solver.llvm.compiled_loop import loop_sources
 from armillary.untyped import Given
 
 _PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64
-_MAKING = threading.Lock()  # without it, two threads compile, and one code would be freed while it runs
+_MAKING = threading.Lock()  # else two threads might compile, and one code be freed while it runs
 
 
 class LoopCode:

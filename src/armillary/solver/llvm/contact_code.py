@@ -18,7 +18,8 @@ from armillary.mechanics.contact.blocks import ENTRIES, FIELDS, ContactBlock, Co
 from armillary.solver.language.translator import described_sources, read_contacts
 from armillary.solver.llvm.machine_code import SolverCode
 
-_MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds might be the one that is freed
+# If two threads compiled code of one name, LLVM might find the copy that is freed.
+_MAKING = threading.Lock()
 _LEVEL = 2
 _EXAMPLE = ContactBlock("contact_forces", ContactShape([(0, ())], 1))
 
@@ -33,7 +34,7 @@ def contact_symbol(name: str) -> str:
 def _compile_contacts(processor: object) -> tuple[dict[str, str], LlvmObject]:
     # A name holds all that decides the code: programs that call it are kept between processes.
     key = digest(machine_code_key(_LEVEL), described_sources())[:16]
-    # Optimised in every tier: of quick code a run with 13 contacts takes 40 times as long. With LLVM's
+    # Optimised in every tier: with quick code a run with 13 contacts takes 40 times as long. With LLVM's
     # pipeline of level 2 forces of 24 rows take 0.85 of the time, and compilation six times as long.
     code = engine(
         f"contacts {described_sources()}",

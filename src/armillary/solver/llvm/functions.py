@@ -198,7 +198,7 @@ class LoopFunction(RecordFunction, Stepper):
         return self._vectors[name]
 
     def table(self, name: str) -> Span:
-        """Return a table of configurations: all of them stand in one array, after their places in it. The
+        """Return a table of configurations. One array holds the offsets of all tables, then the tables. The
         address is found on entry, since a loop over states or events reads entries at every turn.
         """
         if name not in self._tables:

@@ -43,15 +43,15 @@ from armillary.solver.thresholds import LANDING, LOOKS, SPEED_JUMP
 
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead"),
-    *("has_locks", "with_locks", "strike", "set_speeds", "adjust_others", "change_others", "suitable"),
-    *("has_choice", "with_choice", "note_lack", "take_closed_motion"),
+    *("has_locks", "with_locks", "apply_lock_impulse", "set_speeds", "adjust_others", "change_others"),
+    *("suitable", "has_choice", "with_choice", "note_lack", "take_closed_motion"),
     *("pair_best", "conditioning", "keep_shown"),
     *("choose_speeds", "measure_sizes", "measure_rows", "pair_rows", "solve_pairs", "exchange_worst"),
     *("locate", "lowest_place", "land", "cut", "record", "first_place", "end_at_small_step", "first_step"),
     *("cross", "take_stages", "is_sound", "keep_nests", "shorten", "judge_events", "continue_across"),
     *("plan_passage", "rank_falls", "least_singular_value", "measure_lengths", "read_rows", "turn_rows"),
-    *("row_near_place", "across_state", "retreat", "leads_nowhere", "chooses_in_place", "end_at_change"),
-    "blame_rates",
+    *("row_near_place", "across_state", "reject_step", "is_beside_singularity", "chooses_in_place"),
+    *("end_at_change", "blame_rates"),
     *("step_from_beside", "stride_from_beside", "settle_stages", "keep_gauss", "end_search"),
 )
 
