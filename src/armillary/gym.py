@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import NoReturn
 
 import numpy as np
 
-from armillary.algebra.arguments import count, one_of
+from armillary.algebra.arguments import count, one_of, reals
 from armillary.algebra.calculus import evaluator
 from armillary.control.environment_loop import (
     ROUNDING,
@@ -137,7 +138,11 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
     def reset(
         self, *, seed: int | None = None, options: DataTable | None = None
     ) -> tuple[np.ndarray, DataTable]:
-        """Begin all episodes anew."""
+        """Begin all episodes anew; ended copies need no reset of their own."""
+        if options and "reset_mask" in options:
+            raise ParameterError(
+                "reset() begins all copies anew and takes no reset_mask: ended copies begin anew in step()"
+            )
         super().reset(seed=seed, options=options)
         self._arrays["ended"][:] = 1.0
         self._draw(np.arange(self._stride))
@@ -157,11 +162,18 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
             information = {"final_obs": arrays["last_seen"][:n].astype(self._dtype), "_final_obs": over}
         return seen, reward, ended, cut, information
 
+    def __getstate__(self) -> NoReturn:
+        raise ParameterError(
+            "environments cannot be pickled or copied: their compiled loop belongs to this process; make "
+            "them with the same arguments where they are needed"
+        )
+
     # ------------------------------------------------------------ inside
 
     def _read_actions(self, actions: np.ndarray) -> np.ndarray:
         """Return actions within their limits, a row for each copy and a column for each input."""
-        found, copies, inputs = np.asarray(actions, dtype=float), self.num_envs, len(self._factor)
+        found = reals(actions, "actions", ParameterError)
+        copies, inputs = self.num_envs, len(self._factor)
         if found.size != copies * inputs or (found.ndim and len(found) != copies):
             raise ParameterError(
                 f"actions of shape {found.shape} were given; give {(copies, inputs)}, a row for each of "

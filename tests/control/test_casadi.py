@@ -45,6 +45,8 @@ def test_the_stanford_arm_has_our_rates():
 def test_unknown_inputs_are_named():
     with pytest.raises(arm.ArmillaryError, match="has no input 'G'"):
         cart_pole().equations.to_casadi(inputs=["G"])
+    with pytest.raises(arm.ArmillaryError, match=r"^parameters=: .* has no parameter 'M'"):
+        cart_pole().equations.to_casadi(kind="external", parameters=["M"])
 
 
 TEN = {

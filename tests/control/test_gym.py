@@ -1,5 +1,8 @@
 """Environments of Gymnasium: steps against runs, episodes, random starts and Gymnasium's own checks."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -207,6 +210,10 @@ def test_a_step_needs_a_reset():
         ({"observations": []}, "observations= is empty"),
         ({"step": 0.0}, "step must be more than zero"),
         ({"time_limit": 0.0}, "time_limit must be more than zero"),
+        ({"initial": {"pole.q1": np.nan}}, "initial= 'pole.q1' must be finite, not nan"),
+        ({"initial": {"pole.q1": (0.0, np.inf)}}, "initial= 'pole.q1' must be finite"),
+        ({"parameters": {"L": (-np.inf, 1.0)}}, "parameters= 'L' must be finite"),
+        ({"within": {"cart.q1": 1.0}}, "within= 'cart.q1' must be .*limits"),
         ({"dtype": "wide"}, "dtype= must be a type of reals, .* not 'wide'"),
         ({"dtype": np.int32}, "dtype= must be a type of reals"),
     ],
@@ -216,9 +223,32 @@ def test_wrong_arguments_are_named(changed, words):
         _environments(2, **changed)
 
 
+def test_an_open_limit_ends_nothing():
+    """A cart at 2 m/s passes 0.5 m between 0.24 and 0.26 s; the other ends are open."""
+    env = _environments(2, within={"cart.q1": (None, 0.5), "pole.q1": (None, None)}, initial={"cart.u1": 2.0})
+    env.reset(seed=1)
+    ends = [bool(env.step(np.zeros((2, 1)))[2][0]) for _ in range(13)]
+    assert ends == [False] * 12 + [True]  # 0.52 m after 0.26 s
+
+
+def test_a_reset_of_some_copies_alone_is_refused():
+    env = _environments(2)
+    with pytest.raises(arm.ParameterError, match="takes no reset_mask"):
+        env.reset(options={"reset_mask": np.array([True, False])})
+
+
+def test_environments_that_are_copied_or_pickled_say_that_they_belong_to_a_process():
+    env = _environments(2)
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(arm.ArmillaryError, match="cannot be pickled or copied"):
+            copied(env)
+
+
 def test_actions_of_another_shape_or_not_finite_are_named():
     env = _environments(3)
     env.reset(seed=1)
+    with pytest.raises(arm.ParameterError, match="actions must be a number or an array of numbers, not"):
+        env.step([["left"], ["right"], ["left"]])
     with pytest.raises(arm.ParameterError, match=r"actions of shape \(2, 1\) were given; give \(3, 1\)"):
         env.step(np.zeros((2, 1)))
     with pytest.raises(arm.ParameterError, match="the action of copy 2 is not finite"):

@@ -137,6 +137,7 @@ def test_changes_of_euler_parameters_go_along():
         ({"parameters": ["M"]}, "has no parameter 'M'"),
         ({"outputs": ["top"]}, "there is no output 'top'"),
         ({"step": -1.0}, "step"),
+        ({"step": 0.0}, "step must be more than zero"),
         ({"method": "rodas5p"}, "no explicit method"),
     ],
 )
@@ -256,6 +257,27 @@ def test_single_precision_stays_single_in_jax(jax):
 def test_wrong_arrays_are_named_before_jax_calls_back(jax, call, words):
     with pytest.raises(arm.ArmillaryError, match=words):
         call(cart_pole().to_jax())
+
+
+@pytest.mark.parametrize("outer", ["jacfwd", "jacrev"])
+@pytest.mark.parametrize("inner", ["jacfwd", "jacrev"])
+def test_second_derivatives_in_jax_are_refused(double, inner, outer):
+    jax = double
+    f = cart_pole().to_jax(**HOW)
+    twice = getattr(jax, outer)(getattr(jax, inner)(f.derivatives))
+    with pytest.raises(arm.ArmillaryError, match=r"derivatives has only first .* model.second_derivatives"):
+        twice(np.asarray(START))
+
+
+def test_a_direction_of_a_derivative_in_jax_has_derivatives_of_its_own(double):
+    """A tangent is linear in its direction d: its derivative along d is the tangent itself."""
+    jax, f = double, cart_pole().to_jax(**HOW)
+
+    def tangent(d):
+        return jax.jvp(f.derivatives, (np.asarray(START),), (d,))[1]
+
+    d = np.array([0.1, -0.2, 0.3, 0.4])
+    assert np.allclose(jax.jvp(tangent, (np.ones(4),), (d,))[1], tangent(d), rtol=1e-14)
 
 
 # ------------------------------------------------------------ PyTorch

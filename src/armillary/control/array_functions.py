@@ -38,6 +38,9 @@ EXPLICIT = tuple(
 )
 
 
+FIRST_DERIVATIVES = "{name} has only first derivatives; for second ones, use model.second_derivatives"
+
+
 class Pulled(NamedTuple):
     """Derivatives of a weighted sum of results by states, inputs and parameters."""
 
@@ -129,6 +132,8 @@ class ArrayFunctions:
         self._map = RunMap(model, chosen_method, names, chosen, ignore_jumps=ignore_jumps)
         self._equations = equations
         self.h = None if step is None else from_zero(step, "step")
+        if self.h == 0:
+            raise ParameterError("step must be more than zero")
         self.parts = count(parts, "parts")
         self.states = tuple(p.name for p in self._map.states)
         self.inputs, self.parameters = tuple(names), tuple(chosen)

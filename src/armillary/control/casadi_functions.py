@@ -129,7 +129,7 @@ def _external(
     checked_names(names, known, f"'{system.name}' has no input", ParameterError)
     steered = input_ports(equations, names) if names else ()
     free = dict.fromkeys([str(p) for p in several(parameters or (), "parameters=")], (None, None))
-    reader = ExpressionReader(equations, free, None)
+    reader = ExpressionReader(equations, free, None, "parameters=")
     states = state_ports(equations)
     unknown = [p.symbol for p in reader.ports]
     by = [*(p.symbol for p in states), *(p.symbol for p in steered), *unknown, t.time]

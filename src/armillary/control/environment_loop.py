@@ -23,7 +23,7 @@ from armillary.control.plant import check_smooth, input_ports, state_ports
 from armillary.control.problem import ExpressionReader, limit_pair
 from armillary.ensembles.engines.lane_engines import LaneLoop
 from armillary.ensembles.engines.lane_steps import LaneFunction
-from armillary.errors import ParameterError
+from armillary.errors import ParameterError, shown
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.jit import register_doubles
 from armillary.program.equations import DerivedEquations
@@ -70,20 +70,20 @@ class EnvironmentTerms:
             [_range(inputs[p.name], f"inputs= '{p.name}'") for p in self.ports], dtype=float
         )
         self.factors = np.array([p.factor for p in self.ports])
-        self.initial = _ranges(initial, "initial=")
+        self.initial = _ranges(initial, "initial=", finite=True)
         names = [p.name for p in self.states]
         checked_names(self.initial, names, "initial= there is no state", ParameterError)
-        self.drawn = _ranges(parameters, "parameters=")
+        self.drawn = _ranges(parameters, "parameters=", finite=True)
         checked_names(self.drawn, list(model.parameters), "parameters= there is no parameter", ParameterError)
         reader = ExpressionReader(equations, {}, None)
-        shown = [reader.read(text, "observations=") for text in several(observations, "observations=")]
-        if not shown:
+        observed = [reader.read(text, "observations=") for text in several(observations, "observations=")]
+        if not observed:
             raise ParameterError("observations= is empty; name at least one value that a policy sees")
-        limits = _ranges(table(within, "within="), "within=")
+        limits = _limits(table(within, "within="))
         self.bounds = np.array(list(limits.values()), dtype=float).reshape(-1, 2)
-        self.seen = len(shown)
+        self.seen = len(observed)
         self.results: list[Expr] = [
-            *shown, reader.read(reward, "reward="), *(reader.read(name, "within=") for name in limits),
+            *observed, reader.read(reward, "reward="), *(reader.read(name, "within=") for name in limits),
         ]  # fmt: skip
 
     @property
@@ -125,9 +125,25 @@ def read_times(step: object, time_limit: object) -> tuple[float, float]:
     return found
 
 
-def _ranges(given: DataMapping | None, what: str) -> dict[str, Range]:
-    found: DataTable = dict(given or {})
-    return {str(name): _range(value, f"{what} '{name}'") for name, value in found.items()}
+def _ranges(given: DataMapping | None, what: str, *, finite: bool = False) -> dict[str, Range]:
+    """Return ranges by name; ``finite``: values are drawn from them, so both ends must be finite numbers."""
+    given_values: DataTable = dict(given or {})
+    found = {str(name): _range(value, f"{what} '{name}'") for name, value in given_values.items()}
+    for name, (low, high) in found.items():
+        if finite and not np.isfinite(high - low):
+            raise ParameterError(f"{what} '{name}' must be finite, not {shown(given_values[name])}")
+    return found
+
+
+def _limits(given: DataTable) -> dict[str, Range]:
+    """Return the limits of an episode by expression; None is no limit."""
+    found = {}
+    for name, pair in given.items():
+        what = f"within= '{name}'"
+        low, high = limit_pair(pair, what)
+        ends = (-np.inf if low is None else low, np.inf if high is None else high)
+        found[str(name)] = _range(ends, what)
+    return found
 
 
 def _range(given: object, what: str) -> Range:

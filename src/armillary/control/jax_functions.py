@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NoReturn
 
 import numpy as np
 
 from armillary.control.array_functions import (
+    FIRST_DERIVATIVES,
     ArrayFunction,
     ArrayFunctions,
     LibraryFunctions,
     checked_time,
     fill_library_functions,
 )
-from armillary.errors import require
+from armillary.errors import ArmillaryError, require
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import LibraryObject
 
@@ -62,8 +64,12 @@ def to_jax(
 class _Host:
     """The host side of a function: JAX calls it back; it is a parameter of the primitive."""
 
-    def __init__(self, jax: LibraryObject, function: ArrayFunction) -> None:
-        self.jax, self.function = jax, function
+    def __init__(self, jax: LibraryObject, name: str, function: ArrayFunction) -> None:
+        self.jax, self.name, self.function = jax, name, function
+
+    def refuse_second_derivative(self) -> NoReturn:
+        """Raise an error, in place of JAX's, which does not name what has second derivatives."""
+        raise ArmillaryError(FIRST_DERIVATIVES.format(name=self.name))
 
     def shape(self, x: LibraryObject, v: LibraryObject) -> tuple[int, ...]:
         """Return the shape of the results."""
@@ -103,7 +109,13 @@ class _Host:
 
     def pull(self, t: float, *given: LibraryObject) -> LibraryObject:
         shapes = tuple(self.jax.ShapeDtypeStruct(a.shape, a.dtype) for a in given[:3])
-        return self._call(lambda *a: tuple(self.function.pull(t, *a)), shapes, *given)
+
+        def compute(*arrays: LibraryObject) -> LibraryObject:
+            return self._call(lambda *a: tuple(self.function.pull(t, *a)), shapes, *arrays)
+
+        once: LibraryObject = self.jax.custom_jvp(compute)
+        once.defjvp(lambda at, along: self.refuse_second_derivative())
+        return once(*given)
 
 
 @cache
@@ -145,9 +157,18 @@ def _push_primitive() -> LibraryObject:
         ]
         return primitive.bind(*front, host=host, t=t), 0
 
+    def jvp(given: LibraryObject, along: LibraryObject, *, host: _Host, t: float) -> LibraryObject:
+        """The tangent of the linear arguments; those at which the function is derived must not move."""
+        if any(type(a) is not ad.Zero for a in along[:3]):
+            host.refuse_second_derivative()
+        moves = [ad.instantiate_zeros(a) for a in along[3:]]
+        bind = primitive.bind
+        return bind(*given, host=host, t=t), bind(*given[:3], *moves, host=host, t=t)
+
     primitive.def_impl(compute)
     primitive.def_abstract_eval(result_shape)
     mlir.register_lowering(primitive, mlir.lower_fun(compute, multiple_results=False))
+    ad.primitive_jvps[primitive] = jvp
     ad.primitive_transposes[primitive] = transpose
     batching.primitive_batchers[primitive] = map_rows
     return primitive
@@ -156,7 +177,7 @@ def _push_primitive() -> LibraryObject:
 def _bridge(
     jax: LibraryObject, name: str, function: ArrayFunction, of: ArrayFunctions
 ) -> Callable[..., LibraryObject]:
-    jnp, host = jax.numpy, _Host(jax, function)
+    jnp, host = jax.numpy, _Host(jax, name, function)
 
     def differentiable(t: float) -> Callable[..., LibraryObject]:
         def compute(x: LibraryObject, v: LibraryObject, p: LibraryObject) -> LibraryObject:

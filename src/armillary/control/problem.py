@@ -155,11 +155,18 @@ def several_names(inputs: object) -> list[str]:
 class ExpressionReader:
     """A reader of texts and numbers as expressions of states, inputs, unknown parameters and time."""
 
-    def __init__(self, equations: DerivedEquations, free: DataTable, parameters: DataMapping | None) -> None:
+    def __init__(
+        self,
+        equations: DerivedEquations,
+        free: DataTable,
+        parameters: DataMapping | None,
+        argument: str = "free=",
+    ) -> None:
+        """``argument`` is the user's word for ``free``, named by errors."""
         self.equations, self.parameters = equations, dict(parameters or {})
         system = equations.system
         checked_names(
-            free, list(system.parameters), f"free=: '{system.name}' has no parameter", ParameterError
+            free, list(system.parameters), f"{argument}: '{system.name}' has no parameter", ParameterError
         )
         found = directions(equations, list(free)) if free else ()
         ports: list[Port] = []
@@ -169,7 +176,7 @@ class ExpressionReader:
             own = symbol(f"unknown {d.name}", "variable", owner=system.identity)
             self._replaced[d.symbol] = own
             ports.append(Port(d.name, d.units, d.factor, own))
-            self.ranges[d.name] = _range(free[d.name], d.factor, f"free= of '{d.name}'")
+            self.ranges[d.name] = _range(free[d.name], d.factor, f"{argument} of '{d.name}'")
         self.ports = tuple(ports)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.control.array_functions import (
+    FIRST_DERIVATIVES,
     ArrayFunction,
     ArrayFunctions,
     LibraryFunctions,
@@ -83,9 +84,7 @@ def _bridge(
 
         @staticmethod
         def backward(ctx: LibraryObject, *weights: LibraryObject) -> LibraryObject:
-            raise ArmillaryError(
-                f"{name} has only first derivatives; for second ones, use model.second_derivatives"
-            )
+            raise ArmillaryError(FIRST_DERIVATIVES.format(name=name))
 
         @staticmethod
         def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:
