@@ -137,3 +137,22 @@ def test_wrong_arguments_are_named() -> None:
         veh.step_steer(small_car(), steer=0.0, speed=V)
     with pytest.raises(arm.ModelError, match="still changes by"):
         veh.step_steer(small_car(), steer=0.01, speed=V, duration=1.0)
+
+
+@pytest.mark.parametrize("kind", ["single track", "tractor"])
+def test_steering_to_the_left_is_the_mirror_image_of_steering_to_the_right(kind: str) -> None:
+    """A tyre with plysteer and conicity has its mirror image on the right, so a car runs straight."""
+    stiffness = {"LONGITUDINAL_STIFFNESS": 3e5, "LATERAL_STIFFNESS": 1.5e5, "VERTICAL_STIFFNESS": 2e5}
+    tyre = veh.read_tyre(DATA / "made_up_61.tir", side="left", changes=stiffness)
+    assert abs(tyre.evaluate(4e3, 0.0, 0.0).fy) > 10.0  # N: a tyre with sides
+    if kind == "tractor":
+        car = veh.tractor_and_trailer(tyre, tyre, tyre, speed=20.0)
+    else:
+        car = veh.single_track_car(tyre, tyre, speed=20.0)
+    model = car.system.derive().compile()
+    runs = [model.simulate(2.0, step=2e-3, inputs={"steer": ([0, 1], [x, x])}) for x in (0.02, -0.02, 0.0)]
+    for name in ("yaw velocity", "lateral acceleration", "sideslip angle"):
+        left, right, straight = (np.asarray(run[name]) for run in runs)
+        size = np.max(np.abs(left))
+        assert np.max(np.abs(left + right)) < 1e-9 * size
+        assert np.max(np.abs(straight)) < 1e-9 * size

@@ -40,6 +40,14 @@ def steered_car() -> Any:
     return SimpleNamespace(system=SimpleNamespace(parameters=("driver_preview",)))
 
 
+@cache
+def train() -> veh.Car:
+    return veh.tractor_and_trailer(veh.LinearTyre(2e5), veh.LinearTyre(2e5), veh.LinearTyre(2e5))
+
+
+HUB: Any = SimpleNamespace(name="w", body=None, carrier=None)  # a wheel and a body that are never reached
+
+
 def powertrain(**given: Any) -> None:
     """Add a powertrain of wheels that are never reached."""
     numbers: dict[str, Any] = {"ratios": [3.0, 2.0], "final": 3.3} | given
@@ -48,6 +56,22 @@ def powertrain(**given: Any) -> None:
     veh.add_powertrain(
         s, "engine", absent, absent, absent, engine=electric_motor(200.0, 1e5), pedal=1.0, gear=1.0, **numbers
     )
+
+
+CURVE = veh.Curve(9e4, 0.11, 3.3e3, 0.4, 3.2e3)
+TWICE = veh.Curve(16e4, 0.12, 6.5e3, 0.5, 6.2e3)
+# Tyres whose numbers are right but for those that are given.
+SIMPLE: dict[str, Callable[..., veh.Tyre]] = {
+    "linear": lambda **given: veh.LinearTyre(**{"cornering_stiffness": 6e4} | given),
+    "brush": lambda **given: veh.BrushTyre(**{"slip_stiffness": 20.0, "friction": 1.0} | given),
+    "Fiala": lambda **given: veh.FialaTyre(**{"slip_stiffness": 1e5, "cornering_stiffness": 7e4} | given),
+    "TMeasy": lambda **given: veh.TMeasyTyre(
+        **{"along": (CURVE, TWICE), "across": (CURVE, TWICE), "nominal_load": 4e3} | given
+    ),
+    "table": lambda **given: veh.TableTyre(
+        **{"along": None, "across": None, "peak_kappa": 0.1, "peak_alpha": 0.15} | given
+    ),
+}
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
@@ -87,6 +111,83 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
             ("vertical_damping", -1.0),
             ("rolling_resistance", math.inf),
         )
+    },
+    **{
+        f"{name}={value} of {kind}": (
+            lambda kind=kind, name=name, value=value: SIMPLE[kind](**{name: value}),
+            f"{name}={value!r} must be ",
+        )  # type: ignore[misc]
+        for kind, name, value in (
+            ("linear", "cornering_stiffness", "stiff"),
+            ("linear", "cornering_stiffness", -6e4),
+            ("linear", "nominal_load", 0.0),
+            ("linear", "trail", math.nan),
+            ("brush", "friction", 0),
+            ("brush", "slip_stiffness", -1e5),
+            ("brush", "nominal_load", 0),
+            ("brush", "half_length", -0.06),
+            ("Fiala", "friction", 0.0),
+            ("Fiala", "sliding_friction", -0.8),
+            ("Fiala", "slip_stiffness", 0),
+            ("Fiala", "cornering_stiffness", 0),
+            ("TMeasy", "nominal_load", 0.0),
+            ("TMeasy", "length", -0.1),
+            ("table", "peak_kappa", 0.0),
+            ("table", "peak_alpha", math.inf),
+        )
+    },
+    **{
+        f"rearward amplification with {given}": (
+            lambda given=given: veh.rearward_amplification(train(), speed=20.0, **given),
+            f"rearward_amplification: {next(iter(given))}={next(iter(given.values()))!r} must be ",
+        )  # type: ignore[misc]
+        for given in ({"frequency": 0}, {"steer": 0.0}, {"settle": -5.0}, {"frequency": math.nan})
+    },
+    **{
+        f"brake with {given}": (
+            lambda given=given: veh.add_brake(arm.System("s"), HUB, 1e3, **{"heat_capacity": 4e4} | given),
+            f"brake of 'w': {next(iter(given))}={next(iter(given.values()))!r} must be ",
+        )  # type: ignore[misc]
+        for given in ({"heat_capacity": 0.0}, {"cooling": -1.0}, {"ambient": -3.0}, {"fade": 0.5})
+    },
+    **{
+        f"air with {given}": (
+            lambda given=given: veh.add_air(arm.System("s"), "air", HUB, HUB, **{"drag": 0.6} | given),
+            f"air 'air': {next(iter(given))}={next(iter(given.values()))!r} must be ",
+        )  # type: ignore[misc]
+        for given in ({"drag": -0.6}, {"density": 0.0}, {"lift": math.nan})
+    },
+    **{
+        f"rack with {given}": (
+            lambda given=given: veh.add_rack(arm.System("s"), "rack", HUB, angle=0.0, **given),
+            f"rack 'rack': {next(iter(given))}={next(iter(given.values()))!r} must be ",
+        )  # type: ignore[misc]
+        for given in ({"column_stiffness": -1.0}, {"column_damping": -1.0}, {"mass": 0}, {"pinion": "left"})
+    },
+    "no samples to weigh": (lambda: veh.weigh([], 0.01), "weigh: number of samples=0 must be "),  # type: ignore[arg-type]
+    "no step to weigh": (lambda: veh.weigh([1.0], 0.0), "weigh: step=0.0 must be a positive"),  # type: ignore[arg-type]
+    "offsets of TMeasy": (
+        lambda: SIMPLE["TMeasy"](offset_zero=0.4),
+        "offset_zero (0.4) must be below offset_end",
+    ),
+    "curve without a maximum": (
+        lambda: veh.Curve(9e4, 0.1, 0.0, 0.2, 3e3),
+        "must be positive and finite, in N",
+    ),
+    "slip that vanishes without load": (
+        lambda: SIMPLE["TMeasy"](across=(CURVE, veh.Curve(16e4, 0.24, 6e3, 0.9, 6e3))),
+        "TMeasy, across: slip_max at twice the nominal load, 0.24, must be below 2 times",
+    ),
+    "force that vanishes without load": (
+        lambda: SIMPLE["TMeasy"](along=(CURVE, veh.Curve(16e4, 0.2, 14e3, 0.9, 13e3))),
+        "TMeasy, along: force_max at twice the nominal load, 14000, must be below 4 times",
+    ),
+    **{
+        f"random steer with seed {seed}": (
+            lambda seed=seed: veh.random_steer(small_car(), steer=0.01, speed=20.0, seed=seed),
+            f"random_steer: seed={seed!r} must be a whole number",
+        )  # type: ignore[misc]
+        for seed in (-1, 0.5, "a")
     },
     **{
         f"powertrain with {given}": (lambda given=given: powertrain(**given), sentence)  # type: ignore[misc]
@@ -202,6 +303,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "slip": (lambda: carpet(tyre(), [1e3, 2e3], [0.0, 0.1], slip="beta"), "and alpha or kappa"),
     "one load": (lambda: carpet(tyre(), [1e3], [0.0, 0.1]), "two loads and two slips at least"),
     "one slip": (lambda: carpet(tyre(), [1e3, 2e3], [0.1]), "two loads and two slips at least"),
+    "load that is not finite": (lambda: carpet(tyre(), [1e3, math.nan], [0.0, 0.1]), "both rising"),
+    "loads as one number": (lambda: carpet(tyre(), 4e3, [0.0, 0.1]), "two loads and two slips at least"),  # type: ignore[arg-type]
     "equal loads": (lambda: carpet(tyre(), [1e3, 1e3], [0.0, 0.1]), "both rising"),
     "equal slips": (lambda: carpet(tyre(), [1e3, 2e3], [0.1, 0.1]), "both rising"),
 }

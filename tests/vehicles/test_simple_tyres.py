@@ -206,3 +206,19 @@ def test_sliding_tyres_have_a_share_of_their_force_on_a_smoother_road(name: str)
     for kappa, alpha in ((5.0, 0.0), (0.0, 0.7)):
         full, half = tyre.forces(LOAD, kappa, alpha), tyre.with_friction(0.5).forces(LOAD, kappa, alpha)
         assert np.allclose([half.fx, half.fy], [full.fx / 2, full.fy / 2], rtol=2e-3)
+
+
+def test_tmeasy_keeps_its_forces_under_the_load_of_a_landing() -> None:
+    """The parabolas of these curves pass zero at 20 kN, where the forces were not finite and changed sign."""
+    along = veh.Curve(90e3, 0.11, 3.3e3, 0.4, 3.2e3), veh.Curve(160e3, 0.10, 6.5e3, 0.5, 6.2e3)
+    across = veh.Curve(70e3, 0.18, 3.1e3, 0.6, 3.1e3), veh.Curve(105e3, 0.22, 5.4e3, 0.8, 5.4e3)
+    tyre = veh.TMeasyTyre(along, across, 4000.0)
+    loads = np.linspace(50.0, 60e3, 1200)
+    side = -tyre.evaluate(loads[:, None], 0.0, np.radians([0.5, 3.0, 10.0])).fy
+    force = tyre.evaluate(loads[:, None], np.array([0.01, 0.08, 0.5]), 0.0).fx
+    for found in (side, force):
+        assert np.all(np.isfinite(found)) and np.all(found > 0)
+        assert np.max(np.abs(np.diff(found, axis=0))) < 60.0  # N for steps of 50 N: nothing jumps
+    # The maxima: the parabola 3.5 q − 0.4 q² kN until its vertex at q = 4.375, then its value there.
+    assert tyre.evaluate(16e3, 0.0, np.arctan(0.30)).fy == pytest.approx(-(3.5 * 4 - 0.4 * 16) * 1e3)
+    assert tyre.evaluate(40e3, 0.0, np.arctan(0.18 + 0.04 * 9)).fy == pytest.approx(-(3.5e3**2) / (4 * 400))

@@ -148,3 +148,50 @@ def test_a_carpet_has_the_forces_of_the_tyre(tmp_path: Path) -> None:
         veh.carpet(tyre, [4000.0, 2000.0], angles)
     with pytest.raises(arm.ModelError, match="use fx, fy or mz"):
         veh.carpet(tyre, loads, angles, channel="my")
+
+
+def test_standard_errors_are_right_where_the_noise_of_channels_differs() -> None:
+    """The scatter of 40 fits over the stated error; a pooled variance states twice the error of PKY1.
+
+    The scatter of 40 normal values has a standard error of 11 %, so 40 % are 3.6 of them.
+    """
+    angle = np.linspace(-0.25, 0.25, 41)
+    data = {"fz": np.full(41, 3800.0), "kappa": np.zeros(41), "alpha": angle}
+    exact = veh.read_tyre(TRUE).evaluate(**data)
+    random = np.random.default_rng(5)
+    names = ["PDY1", "PKY1", "QDZ1", "QBZ1"]
+    values, errors = [], []
+    for _ in range(40):
+        noisy = {
+            "fy": exact.fy + 5 * random.standard_normal(41),
+            "mz": exact.mz + 8 * random.standard_normal(41),
+        }
+        found = veh.fit_tyre(TRUE, {**data, **noisy}, names)
+        values.append([found.values[name] for name in names])
+        errors.append([found.errors[name] for name in names])
+    scatter = np.std(values, axis=0, ddof=1) / np.mean(errors, axis=0)
+    assert np.all(np.abs(scatter - 1) < 0.4), scatter
+
+
+@pytest.mark.parametrize(
+    ("names", "rows", "sentence"),
+    [
+        (["PKY1", "PKY1"], 9, "name a coefficient twice"),
+        (["PKY1", "PEX1"], 9, "the data do not depend on PEX1"),
+        (["PKY1", "PDY1", "PCY1"], 2, "2 rows of fy do not determine 3 coefficients"),
+        (["PKY1"], 0, "it has no rows of data"),
+    ],
+)
+def test_a_fit_that_has_no_answer_is_refused(names: list[str], rows: int, sentence: str) -> None:
+    angle = np.linspace(-0.2, 0.2, 9)[:rows]
+    data = {"fz": np.full(rows, 4e3), "kappa": 0 * angle, "alpha": angle, "fy": -6e4 * angle}
+    with pytest.raises(arm.ModelError, match=sentence):
+        veh.fit_tyre(TRUE, data, names)
+
+
+def test_an_empty_table_of_data_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("\n", encoding="utf-8")
+    with pytest.raises(arm.ModelError, match="the file is empty"):
+        veh.fit_tyre(TRUE, tmp_path / "data.csv", ["PKY1"])
+    with pytest.raises(arm.ModelError, match="fz must be a number or an array of numbers"):
+        veh.fit_tyre(TRUE, {"fz": ["heavy"], "kappa": [0], "alpha": [0], "fy": [0]}, ["PKY1"])

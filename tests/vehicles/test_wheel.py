@@ -193,3 +193,22 @@ def test_numbers_of_the_tyre_may_be_parameters_of_the_model() -> None:
     assert {"wheel_LMUY", "wheel_FNOMIN"} <= set(s.parameters)
     with pytest.raises(arm.ModelError, match="there is no number 'grip'"):
         rig(veh.BrushTyre(20.0, 1.0), parameters=["grip"])
+
+
+@pytest.mark.parametrize("kind", ["rolling", "spinning"])
+def test_a_wheel_of_short_relaxation_has_a_slip_that_lags_by_the_quickest_time(kind: str) -> None:
+    """1 mm at 33 m/s would be a time constant of 30 µs, at which RK4 with steps of 1 ms diverges."""
+    tyre = veh.LinearTyre(5e4, slip_stiffness=5e4, relaxation_alpha=1e-3)
+    s = arm.System("wheel on a sled")
+    sled = s.body("sled", joint=arm.Prismatic("x"), mass=1000, inertia=0)
+    s.prescribe(sled.u1, 33.0)
+    fork = s.body("fork", sled, arm.Revolute("z"), mass=0, inertia=0)
+    s.prescribe(fork.q1, 0.02)
+    if kind == "rolling":
+        veh.add_rolling_wheel(s, "wheel", fork, tyre, load=4e3, speed=33.0, at=(0, 0, 0.3))
+    else:
+        veh.add_wheel(s, "wheel", fork, tyre, at=(0, 0, 0.29), **WHEEL)  # type: ignore[arg-type]
+    run = s.derive().compile().simulate(0.02, step=1e-3)
+    state, end = ("wheel_fy", 5e4 * 0.02) if kind == "rolling" else ("wheel_slip", -np.tan(0.02))
+    expected = end * (1 - np.exp(-np.asarray(run.time) / 0.002))
+    assert run[state] == pytest.approx(expected, abs=2e-3 * abs(end))

@@ -118,9 +118,9 @@ def single_track_car(
 ) -> Car:
     """Return a car with one wheel per axle at a constant speed: it moves sideways and yaws.
 
-    Each tyre argument describes one wheel, and each axle has two of them at its middle. With linear tyres
-    this is the textbook's model, whose yaw velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr),
-    with stiffnesses of whole axles.
+    Each tyre argument describes the left wheel of an axle; it and its mirror image are at the axle's middle.
+    With linear tyres this is the textbook's model, whose yaw velocity on a circle is V δ/(L + K V²),
+    K = m/L (b/Cf − a/Cr), with stiffnesses of whole axles.
     """
     s = arm.System("single-track car")
     p = declare_parameters(s, SINGLE_TRACK, parameters, speed)
@@ -138,8 +138,9 @@ def single_track_car(
     for name, parent, tyre, load, place in halves:
         made = tyre.with_parameters(s, name)
         for side in ("left", "right"):
+            fitted = made if side == "left" else made.mirror()
             add_rolling_wheel(
-                s, f"{name}_{side}", parent, made, load=load, speed=p["V"],
+                s, f"{name}_{side}", parent, fitted, load=load, speed=p["V"],
                 at=(*place, made.free_radius), outputs=False,
             )  # fmt: skip
     add_iso_outputs(s, body)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.arguments import require_numbers
 from armillary.vehicles.cars import Car, add_iso_outputs, declare_parameters, read_values
 from armillary.vehicles.manoeuvres.open_loop import START, drive
 from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
@@ -37,10 +38,10 @@ def tractor_and_trailer(
 ) -> Car:
     """Return a tractor and a semi-trailer on a fifth wheel, at constant speed: they move sideways and yaw.
 
-    Each tyre argument describes one wheel: the front axle has two, the driven axle four, and the trailer two
-    on each of its three axles, which are modelled at one position. Static loads follow from the masses.
-    Outputs are the tractor's quantities as in ISO 8855, the articulation angle, and the trailer's yaw
-    velocity and lateral
+    Each tyre argument describes one wheel of the left side: the front axle has two, the driven axle four, and
+    the trailer two on each of its three axles, which are modelled at one position; half of the wheels have
+    mirror images. Static loads follow from the masses. Outputs are the tractor's quantities as in ISO 8855,
+    the articulation angle, and the trailer's yaw velocity and lateral acceleration at its mass centre.
     """
     s = arm.System("tractor and semi-trailer")
     p = declare_parameters(s, TRACTOR, parameters, speed)
@@ -70,8 +71,9 @@ def tractor_and_trailer(
     for name, parent, tyre, load, place, count in axles:
         made = tyre.with_parameters(s, name)
         for i in range(1, count + 1):
+            fitted = made if i % 2 else made.mirror()  # odd numbers are on the left
             add_rolling_wheel(
-                s, f"{name}_{i}", parent, made, load=load, speed=p["V"], at=(*place, made.free_radius),
+                s, f"{name}_{i}", parent, fitted, load=load, speed=p["V"], at=(*place, made.free_radius),
                 outputs=False,
             )  # fmt: skip
     add_iso_outputs(s, tractor)
@@ -91,6 +93,10 @@ def rearward_amplification(
     """
     if "trailer lateral acceleration" not in car.system.outputs:
         raise arm.ModelError("rearward_amplification: this vehicle has no trailer; use tractor_and_trailer")
+    require_numbers(
+        "rearward_amplification", positive={"frequency": frequency}, not_negative={"settle": settle},
+        not_zero={"steer": steer},
+    )  # fmt: skip
     grid = np.linspace(0, 1 / frequency, 401)
     times = [0.0, *(START + grid)]
     run = drive(

@@ -151,9 +151,7 @@ def add_wheel(
     # Slips as states.
     sliding = arm.sqrt(slip_x * slip_x + slip_y * slip_y + TINY)
     travel = arm.max(size(speed), sliding / SLIP_LIMIT)
-    shortest = system.parameter(f"{name}_shortest_relaxation", SHORTEST_RELAXATION, units="m")
-    quickest = system.parameter(f"{name}_quickest_slip", QUICKEST, units="s")
-    floor = arm.max(shortest, quickest * travel)
+    floor = _least_relaxation(system, name, travel)
     along, across = tyre.relaxation_lengths(fz, gamma, pressure)
     kappa_state = system.state(f"{name}_kappa", about="longitudinal slip that acts")
     slip_state = system.state(f"{name}_slip", about="tangent of the slip angle that acts")
@@ -198,6 +196,13 @@ def add_wheel(
                  slip_x, slip_y, forward, left, normal, lever, force, moment)  # fmt: skip
 
 
+def _least_relaxation(system: arm.System, name: str, travel: Scalar) -> Scalar:
+    """Return the lower bound of a wheel's relaxation lengths at a speed of travel."""
+    shortest = system.parameter(f"{name}_shortest_relaxation", SHORTEST_RELAXATION, units="m")
+    quickest = system.parameter(f"{name}_quickest_slip", QUICKEST, units="s")
+    return arm.max(shortest, quickest * travel)
+
+
 def _is_one(value: Scalar) -> bool:
     return not isinstance(value, arm.Expr) and value == 1
 
@@ -207,7 +212,8 @@ def _is_one(value: Scalar) -> bool:
 #     σ dFy/dt + |Vx| Fy = |Vx| F(α, γ),      α = atan2(Vsy, |Vx|)
 #
 # For models of lateral motion at constant speed, without load transfer and longitudinal slip. No equation
-# divides by a speed. A wheel of `add_wheel` instead computes its load and its spin.
+# divides by a speed, and σ has the lower bounds of `add_wheel`. A wheel of `add_wheel` instead computes its
+# load and its spin.
 
 
 def add_rolling_wheel(
@@ -228,6 +234,10 @@ def add_rolling_wheel(
     which is a state ``name_fy``. Mass and the inertia across the axle belong to the parent.
     """
     ground = system.ground
+    if not isinstance(tyre.free_radius, arm.Expr):
+        tyre = tyre.with_parameters(system, name)
+    if not isinstance(load, arm.Expr):
+        load = system.parameter(f"{name}_load", load, units="N", about="of the tyre")
     radius = tyre.free_radius
     body = system.body(
         name, parent, arm.Revolute("y"), at=at, mass=0, inertia=(0, spin_inertia, 0), check_inertia=False
@@ -247,7 +257,8 @@ def add_rolling_wheel(
     fy = system.state(f"{name}_fy", units="N", about="side force of the tyre")
     _, relaxation = tyre.relaxation_lengths(load)
     forces = tyre.forces(load, 0.0, alpha, gamma)
-    system.rate(f"{name}_fy", ahead * (forces.fy - fy) / relaxation)
+    lag = arm.max(relaxation, _least_relaxation(system, name, ahead))
+    system.rate(f"{name}_fy", ahead * (forces.fy - fy) / lag)
     force = fy * left + load * ground.z
     system.force_vector(f"{name}_force", force, at=hub)
     system.moment_vector(f"{name}_moment", arm.cross(lever, force) + forces.mz * ground.z, on=parent)

@@ -156,8 +156,8 @@ class _Search:
         )
 
     def solutions(self, many: bool) -> FollowedRows:
-        """Return all different solutions, the one from the given start first; only one if there
-        are ``many``.
+        """Return all different solutions, the one from the given start first. If there are infinitely
+        ``many``, return only the first that is found.
         """
         found = self._from_all(self.targets)
         if not np.any(found.found):

@@ -279,7 +279,8 @@ def trace(
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
-    if varied.kind == "state" and varied.quantity.kind == "speed" and made.values.still:  # now in motion
+    # The point is at rest, and on the branch a speed is not zero.
+    if varied.kind == "state" and varied.quantity.kind == "speed" and made.values.still:
         asked = made.request
         values = made.conditions.instance(asked.t, asked.parameters, asked.memory)
         made = replace(made, values=values)

@@ -112,7 +112,7 @@ def accept(run: Search) -> None:
 
 def set_radius(run: Search) -> None:
     """Set the first radius: one size of each unknown, or the length of the first step if it is longer and
-    turns no angle by more than a radian. Only the sizes of angles are no guesses.
+    turns no angle by more than a radian. The size of an angle is known; all other sizes are guesses.
     """
     run.radius = sqrt(float(run.columns))
     turn: real = 0.0

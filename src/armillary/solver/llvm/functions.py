@@ -185,7 +185,7 @@ class LoopFunction(RecordFunction, Stepper):
         )
 
     def vector(self, name: str) -> Span:
-        if name == "row":  # the next one
+        if name == "row":  # the next free row of the output
             return Span(self, self.outside("samples").at(self["filled"] * self.size("outputs")))
         if not self.shape.general:
             offset = self.whole(self.program.offsets[name])

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.arguments import require_numbers
 from armillary.vehicles.cars import CORNERS, Car
 from armillary.vehicles.manoeuvres.result import (
     Manoeuvre,
     at_time,
     first_peak,
     peak,
-    require_numbers,
     require_speed,
     require_whole_run,
 )
@@ -69,7 +69,7 @@ def sine_steer(
     Figures: first peaks of yaw velocity and lateral acceleration over the peak steer angle, and their delays
     against the steer angle, by the largest correlation.
     """
-    require_numbers("sine_steer", positive={"frequency": frequency}, steer=steer)
+    require_numbers("sine_steer", positive={"frequency": frequency}, not_zero={"steer": steer})
     grid = np.linspace(0, 1 / frequency, 401)
     times = [0.0, *(START + grid), START + 1 / frequency + settle]
     angles = [0.0, *(steer * np.sin(2 * np.pi * frequency * grid)), 0.0]
@@ -98,7 +98,7 @@ def pulse_steer(
     lateral acceleration at 1 Hz, from transforms of output over input up to ``highest`` Hz.
     """
     numbers = {"width": width, "highest": highest, "duration": duration}
-    require_numbers("pulse_steer", positive=numbers, steer=steer)
+    require_numbers("pulse_steer", positive=numbers, not_zero={"steer": steer})
     if duration <= START + width:
         raise arm.ModelError(
             f"pulse_steer: duration={duration:g} s must exceed the pulse, {START + width:g} s"
@@ -154,7 +154,11 @@ def random_steer(
     ``steer`` is its standard deviation. Spectra are computed from the second half of the run, which contains
     whole numbers of periods of each sine. Figures as for `pulse_steer`.
     """
-    require_numbers("random_steer", positive={"highest": highest, "duration": duration}, steer=steer)
+    require_numbers(
+        "random_steer", positive={"highest": highest, "duration": duration}, not_zero={"steer": steer}
+    )
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise arm.ModelError(f"random_steer: seed={seed!r} must be a whole number, not negative")
     window = duration / 2
     step = 1 / window
     count = int(highest / step)
@@ -192,7 +196,7 @@ def sine_with_dwell(
     at most 35 % 1 s after the end of the steering, and 20 % after 1.75 s; and the lateral displacement 1.07 s
     after the steering begins is enough (the regulation asks for this only from 5 times the angle of 0.3 g).
     """
-    require_numbers("sine_with_dwell", positive={"frequency": frequency}, steer=steer)
+    require_numbers("sine_with_dwell", positive={"frequency": frequency}, not_zero={"steer": steer})
     whole = 1 / frequency
     first = np.linspace(0, 0.75 * whole, 301)
     last = np.linspace(0.75 * whole, whole, 101)[1:]
@@ -228,7 +232,7 @@ def j_turn(car: Car, *, steer: float, speed: float, rate: float = np.radians(62.
 
     Verdict: at no time are both wheels of a side without load.
     """
-    require_numbers("j_turn", positive={"rate": rate}, steer=steer)
+    require_numbers("j_turn", positive={"rate": rate}, not_zero={"steer": steer})
     rise = abs(steer) / rate
     run = drive(
         car, START + rise + 4.0, speed, ([0, START, START + rise], [0, 0, steer]), parameters=_coast(car)
@@ -243,7 +247,7 @@ def fishhook(car: Car, *, steer: float, speed: float, rate: float = np.radians(4
 
     Verdict: at no time are both wheels of a side without load.
     """
-    require_numbers("fishhook", positive={"rate": rate}, steer=steer)
+    require_numbers("fishhook", positive={"rate": rate}, not_zero={"steer": steer})
     rise = abs(steer) / rate
     turn = START + rise + 0.25
     times = [0, START, START + rise, turn, turn + 2 * rise, turn + 2 * rise + 3.0]

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.arguments import is_number
 from armillary.vehicles.cars import OVERTURNED
 
 PLOTTED = ("steer angle", "yaw velocity", "lateral acceleration", "sideslip angle", "roll angle", "speed")
@@ -168,21 +169,8 @@ def first_peak(values: Sequence[float] | np.ndarray) -> float:
 
 def require_speed(speed: float) -> None:
     """Raise an error unless a speed is a positive, finite number."""
-    if not _is_finite_number(speed) or speed <= 0:
+    if not is_number(speed) or not 0 < speed < np.inf:
         raise arm.ModelError(f"speed={speed!r} must be a positive, finite number of m/s")
-
-
-def require_numbers(name: str, *, positive: Mapping[str, float], steer: float | None = None) -> None:
-    """Raise an error unless numbers of a manoeuvre are positive and finite, and its steering is not zero."""
-    for label, value in positive.items():
-        if not _is_finite_number(value) or value <= 0:
-            raise arm.ModelError(f"{name}: {label}={value!r} must be a positive, finite number")
-    if steer is not None and (not _is_finite_number(steer) or steer == 0):
-        raise arm.ModelError(f"{name}: steer={steer!r} must be a finite angle in rad and not zero")
-
-
-def _is_finite_number(value: object) -> bool:
-    return isinstance(value, float | int | np.floating | np.integer) and bool(np.isfinite(value))
 
 
 def at_time(run: arm.Run, name: str, time: float) -> float:

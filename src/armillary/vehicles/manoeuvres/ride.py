@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.arguments import require_numbers
 from armillary.vehicles.cars import CORNERS, Car
 from armillary.vehicles.manoeuvres.open_loop import drive
 from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
@@ -74,6 +75,7 @@ def weigh(acceleration: np.ndarray, step: float, kind: str = "Wk") -> np.ndarray
     kind  "Wk" vertical, "Wd" horizontal, and the others of `arm.iso2631_weighting`
     """
     values = np.asarray(acceleration, dtype=float)
+    require_numbers("weigh", positive={"step": step, "number of samples": values.size})
     spectrum = np.fft.rfft(values - np.mean(values))
     frequency = np.fft.rfftfreq(len(values), step)
     factor = np.zeros_like(frequency)

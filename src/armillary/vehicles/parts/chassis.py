@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.arguments import require_numbers
 from armillary.vehicles.tyres.tyre import TINY, Scalar
 
 
@@ -43,6 +44,10 @@ def add_rack(
     """
     if pinion == 0:
         raise arm.ModelError(f"rack '{name}': pinion=0 moves nothing; give the travel in m per rad")
+    require_numbers(
+        f"rack '{name}'", positive={"column_stiffness": column_stiffness, "mass": mass},
+        not_negative={"column_damping": column_damping}, signed={"pinion": pinion},
+    )  # fmt: skip
     body = system.body(name, chassis, arm.Prismatic("y"), com=at, mass=mass, inertia=0)
     radius = system.parameter(f"{name}_pinion", pinion, units="m", about="travel of the rack per rad")
     stiffness = system.parameter(f"{name}_column_stiffness", column_stiffness, units="N*m")
@@ -83,6 +88,10 @@ def add_air(
     yaw               coefficient times area and length, m³
     wind              velocity of the air as a vector in m/s, such as ``-5*system.ground.y``
     """
+    require_numbers(
+        f"air '{name}'", positive={"density": density}, not_negative={"drag": drag, "side": side},
+        signed={"lift": lift, "yaw": yaw},
+    )  # fmt: skip
     half = system.parameter(f"{name}_density", density, units="kg/m3", about="of the air") / 2
     speed = arm.velocity(at) if wind is None else arm.velocity(at) - wind
     vx, vy, vz = (arm.dot(speed, axis) for axis in (body.x, body.y, body.z))

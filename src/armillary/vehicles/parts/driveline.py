@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import armillary as arm
+from armillary.vehicles.arguments import require_numbers
 from armillary.vehicles.tyres.tyre import Scalar
 from armillary.vehicles.wheel import RoadWheel
 
@@ -373,6 +374,15 @@ def add_brake(
     fade           factor of the torque over the temperature in K, such as an `arm.Table`
     """
     name = f"{wheel.name}_brake"
+    if heat_capacity is not None:
+        require_numbers(
+            f"brake of '{wheel.name}'", positive={"heat_capacity": heat_capacity, "ambient": ambient},
+            not_negative={"cooling": cooling},
+        )  # fmt: skip
+    if fade is not None and not callable(fade):
+        raise arm.ModelError(
+            f"brake of '{wheel.name}': fade={fade!r} must be a function of the temperature, such as a Table"
+        )
     spin = wheel.body.u1
     heat = None
     grip: Scalar = 1.0

@@ -21,6 +21,7 @@ import armillary as arm
 from armillary.vehicles.tyres.coefficients import find_impossible
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.tir import TyreFile, read_tir, read_tyre
+from armillary.vehicles.tyres.tyre import read_array
 
 MOST = 200_000_000  # bytes of a file of measurements
 # Names of columns by names of channels; forces and moments are in the W axes.
@@ -170,6 +171,13 @@ def fit_tyre(
     if unknown or not chosen:
         raise arm.ModelError(f"fit_tyre: there is no coefficient {unknown[0]!r}" if unknown else
                              "fit_tyre: name at least one coefficient to fit")  # fmt: skip
+    if len(set(chosen)) < len(chosen):
+        raise arm.ModelError(f"fit_tyre: names={list(chosen)} name a coefficient twice")
+    if len(columns["fz"]) * len(channels) < len(chosen):
+        raise arm.ModelError(
+            f"fit_tyre: {len(columns['fz'])} rows of {', '.join(channels)} do not determine {len(chosen)} "
+            "coefficients; give more data, or name fewer coefficients"
+        )
     size = {name: float(np.max(np.abs(columns[name]))) or 1.0 for name in channels}
     inputs = {name: columns[name] for name in INPUTS if name in columns}
 
@@ -204,12 +212,32 @@ def fit_tyre(
             "show them: sweeps beyond the peak at several loads"
         )
     made = replace(file, values={**file.values, **values})
-    freedom = max(len(found.fun) - len(chosen), 1)
-    covariance = np.linalg.pinv(found.jac.T @ found.jac) * float(found.fun @ found.fun) / freedom
-    errors = dict(zip(chosen, map(float, np.sqrt(np.diag(covariance))), strict=True))
+    silent = [name for name, column in zip(chosen, found.jac.T, strict=True) if not np.any(column)]
+    if silent:
+        raise arm.ModelError(
+            f"fit_tyre: the data do not depend on {silent[0]}; leave it out, or give data that show it"
+        )
     parts = np.split(found.fun, len(channels))
+    errors = dict(zip(chosen, _standard_errors(np.split(found.jac, len(channels)), parts), strict=True))
     deviation = {c: float(np.sqrt(np.mean(part**2))) for c, part in zip(channels, parts, strict=True)}
     return TyreFit(made, read_tyre(made, convention=convention), values, errors, deviation)
+
+
+def _standard_errors(jacobians: Sequence[np.ndarray], residuals: Sequence[np.ndarray]) -> list[float]:
+    """Return the standard errors of values fitted to channels whose noise differs.
+
+        C = H⁻¹ (Σ s² JᵀJ) H⁻¹,   H = Σ JᵀJ,   s² = rᵀr/(n − tr(J H⁻¹ Jᵀ)) of each channel
+
+    Source: Davidson and MacKinnon, Econometric Theory and Methods (2004), section 5.5, with one variance for
+    each channel.
+    """
+    squares = [jacobian.T @ jacobian for jacobian in jacobians]
+    inverse = np.linalg.pinv(sum(squares))
+    middle = np.zeros_like(inverse)
+    for square, residual in zip(squares, residuals, strict=True):
+        freedom = max(len(residual) - float(np.trace(square @ inverse)), 1.0)
+        middle += square * (float(residual @ residual) / freedom)
+    return [float(x) for x in np.sqrt(np.diag(inverse @ middle @ inverse))]
 
 
 def _columns(data: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, np.ndarray]:
@@ -218,13 +246,17 @@ def _columns(data: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, n
     if not isinstance(data, Mapping) and Path(data).suffix.lower() in (".tdx", ".tydex"):
         data = read_tydex(data)
     if isinstance(data, Mapping):
-        given = {str(name): np.asarray(value, dtype=float).ravel() for name, value in data.items()}
+        given = {str(name): read_array(f"{where}: {name}", value).ravel() for name, value in data.items()}
     else:
         path = Path(data)
         if not path.is_file():
             raise arm.ModelError(f"{where}: there is no such file; check its name and folder")
         if path.stat().st_size > MOST:
             raise arm.ModelError(f"{where}: it has more than {MOST // 10**6} MB; take fewer rows")
+        if not path.read_bytes().strip():
+            raise arm.ModelError(
+                f"{where}: the file is empty; it needs a line of headings and rows of numbers"
+            )
         try:
             table = np.genfromtxt(path, delimiter=",", names=True, encoding="utf-8")
         except ValueError as error:
@@ -240,6 +272,8 @@ def _columns(data: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, n
     if len({len(values) for values in used.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in used.items())
         raise arm.ModelError(f"{where}: columns have different lengths: {lengths}")
+    if not len(used["fz"]):
+        raise arm.ModelError(f"{where}: it has no rows of data")
     for name, values in used.items():
         if not np.all(np.isfinite(values)):
             row = int(np.argmin(np.isfinite(values)))

@@ -4,6 +4,7 @@ tables of measured forces.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -26,6 +27,8 @@ class LinearTyre(SpringTyre):
         **SPRING_UNITS, "slip_stiffness": "N", "cornering_stiffness": "N", "camber_stiffness": "N",
         "camber_moment": "N*m", "trail": "m", "nominal_load": "N",
     }  # fmt: skip
+    positive: ClassVar[tuple[str, ...]] = (*SpringTyre.positive, "nominal_load")
+    signed: ClassVar[tuple[str, ...]] = ("camber_stiffness", "camber_moment", "trail")
 
     cornering_stiffness: Scalar
     slip_stiffness: Scalar = 0.0
@@ -65,6 +68,9 @@ class BrushTyre(SpringTyre):
     """
 
     units: ClassVar[dict[str, str]] = {**SPRING_UNITS, "half_length": "m", "nominal_load": "N"}
+    positive: ClassVar[tuple[str, ...]] = (
+        *SpringTyre.positive, "slip_stiffness", "friction", "nominal_load",
+    )  # fmt: skip
 
     slip_stiffness: Scalar  # per load
     friction: Scalar
@@ -113,6 +119,9 @@ class FialaTyre(SpringTyre):
     units: ClassVar[dict[str, str]] = {
         **SPRING_UNITS, "slip_stiffness": "N", "cornering_stiffness": "N", "width": "m",
     }  # fmt: skip
+    positive: ClassVar[tuple[str, ...]] = (
+        *SpringTyre.positive, "slip_stiffness", "cornering_stiffness", "friction", "sliding_friction",
+    )  # fmt: skip
 
     slip_stiffness: Scalar
     cornering_stiffness: Scalar
@@ -167,6 +176,11 @@ class Curve:
     force_sliding: float
 
     def __post_init__(self) -> None:
+        if not (0 < self.slope < math.inf and 0 < self.force_max < math.inf and self.force_sliding > 0):
+            raise arm.ModelError(
+                f"TMeasy: slope={self.slope:g}, force_max={self.force_max:g} and force_sliding="
+                f"{self.force_sliding:g} must be positive and finite, in N"
+            )
         if not 0 < self.slip_max < self.slip_sliding:
             raise arm.ModelError(
                 f"TMeasy: slips must rise: 0 < slip_max ({self.slip_max:g}) < slip_sliding "
@@ -184,14 +198,19 @@ class TMeasyTyre(SpringTyre):
     """TMeasy with combined slip; each direction has a curve at the nominal load and one at twice this load.
 
     As functions of the load, forces are parabolas through zero and the values at the two loads, and slips are
-    straight lines through these values. At exactly zero slip the formulas for lateral slip hold, so that
-    ∂Fy/∂α is the curve's slope.
+    straight lines through these values. Beyond twice the nominal load a force that reaches the vertex of its
+    parabola stays there, and a slip that falls stays at half of its value at twice the load, so that forces
+    neither vanish nor change sign under the load of a landing. At exactly zero slip the formulas for lateral
+    slip hold, so that ∂Fy/∂α is the curve's slope.
 
     Source: Rill, Road Vehicle Dynamics (2011), sections 3.3 and 3.4; Hirschberg, Rill, Weinfurter, Tire model
     TMeasy, Vehicle System Dynamics 45 (2007), suppl. 1.
     """
 
     units: ClassVar[dict[str, str]] = {**SPRING_UNITS, "nominal_load": "N", "length": "m"}
+    positive: ClassVar[tuple[str, ...]] = (
+        *SpringTyre.positive, "nominal_load", "offset_zero", "offset_end",
+    )  # fmt: skip
 
     along: tuple[Curve, Curve]  # Fx at the nominal load and at twice this load
     across: tuple[Curve, Curve]
@@ -200,6 +219,32 @@ class TMeasyTyre(SpringTyre):
     offset: Scalar = 0.18  # n/L at zero slip; n is the pneumatic trail, L the contact length
     offset_zero: Scalar = 0.2  # lateral slip at which n passes zero
     offset_end: Scalar = 0.35  # lateral slip beyond which n is zero
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.offset_zero < self.offset_end:
+            raise arm.ModelError(
+                f"TMeasy: offset_zero ({self.offset_zero:g}) must be below offset_end ({self.offset_end:g})"
+            )
+        for label, (one, two) in (("along", self.along), ("across", self.across)):
+            for name, first, second, most in (
+                ("slope", one.slope, two.slope, 4),
+                ("force_max", one.force_max, two.force_max, 4),
+                ("force_sliding", one.force_sliding, two.force_sliding, 4),
+                ("slip_max", one.slip_max, two.slip_max, 2),
+                (
+                    "slip_sliding - slip_max",
+                    one.slip_sliding - one.slip_max,
+                    two.slip_sliding - two.slip_max,
+                    2,
+                ),
+            ):
+                if not second < most * first:
+                    raise arm.ModelError(
+                        f"TMeasy, {label}: {name} at twice the nominal load, {second:g}, must be below "
+                        f"{most} times its value at the nominal load, {first:g}; else it is not positive at "
+                        "small loads"
+                    )
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
         """Return the slips of the maxima at the nominal load."""
@@ -253,16 +298,22 @@ def _at_load(curves: tuple[Curve, Curve], q: Scalar) -> tuple[Scalar, ...]:
     one, two = curves
 
     def force(first: float, second: float) -> Scalar:
-        return 2 * first - second / 2 - (first - second / 2) * q
+        linear, square = 2 * first - second / 2, first - second / 2
+        if square <= 0:
+            return linear - square * q
+        top = max(linear / (2 * square), 2.0)
+        return (linear - square * arm.min(q, top)) * top / arm.max(q, top)
 
     def slip(first: float, second: float) -> Scalar:
-        return first + (second - first) * (q - 1)
+        line = first + (second - first) * (q - 1)
+        return arm.max(line, second / 2) if second < first else line
 
+    slip_max = slip(one.slip_max, two.slip_max)
     return (
         force(one.slope, two.slope),
-        slip(one.slip_max, two.slip_max),
+        slip_max,
         force(one.force_max, two.force_max),
-        slip(one.slip_sliding, two.slip_sliding),
+        slip_max + slip(one.slip_sliding - one.slip_max, two.slip_sliding - two.slip_max),
         force(one.force_sliding, two.force_sliding),
     )
 
@@ -282,10 +333,13 @@ class TableTyre(SpringTyre):
     Source of the combination: Pacejka (2012), section 4.1.1, the similarity method.
     """
 
+    positive: ClassVar[tuple[str, ...]] = (*SpringTyre.positive, "peak_kappa", "peak_alpha")
+    signed: ClassVar[tuple[str, ...]] = ("camber_stiffness",)
+
     along: arm.Table2  # Fx0(κ, Fz), κ ≥ 0
     across: arm.Table2  # −Fy0(α, Fz), α ≥ 0
-    peak_kappa: float
-    peak_alpha: float
+    peak_kappa: Scalar
+    peak_alpha: Scalar
     aligning: arm.Table2 | None = None  # Mz0(α, Fz), α ≥ 0
     camber_stiffness: Scalar = 0.0  # per load
 
@@ -304,4 +358,4 @@ class TableTyre(SpringTyre):
         angle = arm.atan(slip * arm.tan(self.peak_alpha))
         fy = -y * self.across(angle, load) / slip - self.camber_stiffness * load * gamma
         mz = 0.0 if self.aligning is None else y * self.aligning(angle, load) / slip * rolling
-        return fx, fy, mz + 0.0 * fy * self.radius
+        return fx, fy, mz

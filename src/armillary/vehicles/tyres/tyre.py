@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 
 import armillary as arm
+from armillary.vehicles.arguments import require_numbers
 
 # An expression, a number or an array; results are of the same kind as the arguments.
 Scalar: TypeAlias = Any
@@ -115,7 +115,7 @@ class Tyre:
         """Return the forces and moments on arrays, which are broadcast against each other."""
         given = {"fz": fz, "kappa": kappa, "alpha": alpha, "gamma": gamma, "pressure": pressure,
                  "speed": speed, "turn_slip": turn_slip}  # fmt: skip
-        arrays = {name: _array(name, value) for name, value in given.items() if value is not None}
+        arrays = {name: read_array(name, value) for name, value in given.items() if value is not None}
         try:
             whole = np.broadcast_arrays(*arrays.values())
         except ValueError:
@@ -138,7 +138,7 @@ class Tyre:
         one-sided derivative towards positive values.
         """
         given = {"fz": fz, "kappa": kappa, "alpha": alpha, "gamma": gamma, "pressure": pressure}
-        arrays = {name: _array(name, value) for name, value in given.items() if value is not None}
+        arrays = {name: read_array(name, value) for name, value in given.items() if value is not None}
         values = dict(zip(arrays, np.broadcast_arrays(*arrays.values()), strict=True))
         shape = values["fz"].shape
         slopes = self._slopes_with_pressure if "pressure" in arrays else self._slopes
@@ -232,15 +232,16 @@ class SpringTyre(Tyre):
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
 
+    positive: ClassVar[tuple[str, ...]] = (
+        "radius", "vertical_stiffness", "relaxation_kappa", "relaxation_alpha",
+    )  # fmt: skip
+    signed: ClassVar[tuple[str, ...]] = ()  # numbers that may be negative
+
     def __post_init__(self) -> None:
-        positive = ("radius", "vertical_stiffness", "relaxation_kappa", "relaxation_alpha")
-        for name in (*positive, "vertical_damping", "rolling_resistance"):
-            value = getattr(self, name)
-            if isinstance(value, arm.Expr):
-                continue
-            if not value < math.inf or value < 0 or (value == 0 and name in positive):
-                least = "positive" if name in positive else "zero or positive"
-                raise arm.ModelError(f"{type(self).__name__}: {name}={value!r} must be {least} and finite")
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.type == "Scalar"}
+        positive = {name: given.pop(name) for name in self.positive}
+        signed = {name: given.pop(name) for name in self.signed}
+        require_numbers(type(self).__name__, positive=positive, not_negative=given, signed=signed)
 
     def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
@@ -265,7 +266,7 @@ class SpringTyre(Tyre):
         load = arm.max(fz, 0.0)
         fx, fy, mz = self._slip_forces(load, kappa, alpha, gamma, rolling)
         my = -self.rolling_resistance * self.radius * load * rolling
-        return Forces(fx, fy, 0.0 * fy * self.radius, my, mz)
+        return Forces(fx, fy, 0.0, my, mz)
 
     @property
     def free_radius(self) -> Scalar:
@@ -310,7 +311,8 @@ def size(x: Scalar) -> Scalar:
     return arm.select(x >= 0, x, -x)
 
 
-def _array(name: str, value: object) -> np.ndarray:
+def read_array(name: str, value: object) -> np.ndarray:
+    """Return a number or an array of numbers as an array of floats."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -376,8 +378,11 @@ def carpet(
         raise arm.ModelError(
             f"carpet: channel={channel!r}, slip={slip!r}; use fx, fy or mz, and alpha or kappa"
         )
-    rows, columns = np.asarray(loads, dtype=float), np.asarray(slips, dtype=float)
-    if len(rows) < 2 or len(columns) < 2 or np.any(np.diff(rows) <= 0) or np.any(np.diff(columns) <= 0):
+    rows, columns = read_array("loads", loads), read_array("slips", slips)
+    if not all(
+        line.ndim == 1 and len(line) > 1 and np.all(np.isfinite(line)) and np.all(np.diff(line) > 0)
+        for line in (rows, columns)
+    ):
         raise arm.ModelError("carpet: give two loads and two slips at least, both rising")
     moved = {"alpha": 0.0, "kappa": 0.0, slip: columns[None, :]}
     found = tyre.evaluate(fz=rows[:, None], gamma=gamma, **moved)
