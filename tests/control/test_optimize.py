@@ -590,3 +590,18 @@ def test_starts_have_unit_euler_parameters():
     ):
         found = model.optimize("M^2", initial=start, **how).check()
         assert found.cost == pytest.approx(12 * (2 * half) ** 2 / 8, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["hermite-simpson", "radau", "multiple shooting"])
+def test_a_parameter_alone_may_be_sought(method):
+    """A spring of k = (π/2)² N/m brings 1 kg from 1 m to 0 in a second; the model has no inputs."""
+    s = arm.System("mass and spring")
+    s.parameter("k", 1.0)
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.force("spring", "-k*b.q1", s.ground.x, at=b.com)
+    found = s.derive().compile().optimize(
+        0, duration=1.0, inputs=[], initial={"b.q1": 1.0}, final={"b.q1": 0.0}, free={"k": (0.5, 5)},
+        method=method,
+    )  # fmt: skip
+    assert found.solved and found.parameters["k"] == pytest.approx(np.pi**2 / 4, rel=1e-6)
+    assert found.signals() == {} and found.run.final["b.u1"] == pytest.approx(-np.pi / 2, rel=1e-6)

@@ -501,7 +501,9 @@ def interval_errors(problem: Problem, motion: Motion) -> np.ndarray:
     v = mesh.inputs_between(motion.v, _PLACES)
     slope = mesh.inputs_between(motion.rates, _PLACES)
     tau = mesh.ends[:-1, None] + np.diff(mesh.ends)[:, None] * _PLACES
-    rates = point_rates(problem, motion, tau.ravel(), x.reshape(-1, x.shape[-1]), v.reshape(-1, v.shape[-1]))
+    rates = point_rates(
+        problem, motion, tau.ravel(), x.reshape(-1, x.shape[-1]), v.reshape(tau.size, v.shape[-1])
+    )
     off = np.abs(slope - rates.reshape(slope.shape))
     each = T * np.diff(mesh.ends)[:, None] * np.einsum("j,ejn->en", _SHARES, off)
     sizes = 1.0 + np.abs(motion.x).max(axis=0)

@@ -91,7 +91,8 @@ def read_problem(
     if not np.isfinite(began):
         raise ParameterError(f"t0= must be finite, not {began}")
     reader = ExpressionReader(equations, table(free, "free="), parameters)
-    states, steered = state_ports(equations), input_ports(equations, several_names(inputs))
+    states, names = state_ports(equations), several_names(inputs)
+    steered = input_ports(equations, names) if names or not free else ()  # or only parameters are sought
     along = _ranges(bounds, (*states, *steered), "bounds=")
     if isinstance(inputs, Mapping):
         along |= _ranges({n: r for n, r in inputs.items() if r is not None}, steered, "inputs=")
