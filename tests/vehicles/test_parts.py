@@ -412,3 +412,30 @@ def test_the_full_car_is_the_same_as_a_text_model(tmp_path: Path) -> None:
     assert again.steering_ratio == 16 and again.spin_per_speed == dict(car().spin_per_speed)
     assert list(again.system.loads) == list(car().system.loads)
     assert list(again.system.outputs) == list(car().system.outputs)
+
+
+def test_a_locked_differential_holds_light_wheels_together() -> None:
+    """Wheels of 0.25 kg·m² on a good and a bad road; a coupling of 400 N·m·s/rad diverged at 1 ms."""
+    s = arm.System("axle")
+    sled = s.body("sled", joint=arm.Prismatic("x"), mass=600, inertia=0)
+    left, right = (
+        veh.add_wheel(s, name, sled, veh.BrushTyre(20.0, friction), at=(0, y, 0.28), mass=10,
+                      inertia=(0.125, 0.25, 0.125))
+        for name, y, friction in (("left", 0.7, 1.0), ("right", -0.7, 0.1))
+    )  # fmt: skip
+    veh.add_differential(s, "axle", sled, left, right, s.input("T", units="N*m"),
+                         kind=veh.Differential("locked"))  # fmt: skip
+    start = {sled.u1: 5.0, left.body.u1: 17.0, right.body.u1: 17.0}
+    run = s.derive().compile().simulate(2.0, step=1e-3, inputs={"T": ([0, 1], [800.0, 800.0])}, initial=start)
+    assert abs(run["left.u1"][-1] - run["right.u1"][-1]) < 400 / (333 * 0.25)  # rad/s: half the torque moved
+
+
+def test_the_drag_of_an_engine_brings_it_to_rest() -> None:
+    """A drag that is constant below the table would drive a stopped engine backwards, faster and faster."""
+    s = arm.System("engine")
+    law = veh.combustion_engine([100, 300, 600], [100, 200, 150], [-10, -20, -40])
+    s.state("speed", initial=150.0, units="rad/s")
+    s.rate("speed", law(s.expression("speed"), 0.0) / s.parameter("J", 0.15, units="kg*m2"))
+    s.body("weight", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    run = s.derive().compile().simulate(20.0, step=1e-2)
+    assert 0 <= run["speed"][-1] < 1e-3

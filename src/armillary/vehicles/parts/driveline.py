@@ -17,7 +17,9 @@ from armillary.vehicles.wheel import RoadWheel
 # then has an eigenvalue of 830 1/s. With 0.5 rad/s it has 2500 1/s: with the tyre's damper this exceeds the
 # stability limit of RK4 with steps of 1 ms (2785 1/s).
 SLOW_SPIN = 1.5
-LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential
+# 1/s, coupling of a locked differential over the spin inertia of a wheel: the difference of the spins dies
+# out in 1.5 ms for wheels of any size. 400 N·m·s/rad diverged with 0.25 kg·m² and steps of 1 ms.
+LOCK_RATE = 333.0
 NOMINAL_CLUTCH = 400.0  # N·m, at which a clutch whose capacity is an expression has its given stiffness
 
 
@@ -49,12 +51,18 @@ def combustion_engine(
     speed  rad/s, rising
     full   torque with the pedal at one, N·m
     drag   torque with the pedal at zero, N·m, negative
+
+    Beyond the ends of the table torques stay constant; but below its first speed the drag is proportional to
+    the speed, so that it brings an engine to rest and does not drive it backwards.
     """
     above = arm.Table(speed, full, kind="smooth", name="full_load", x_units="rad/s", y_units="N*m")
     below = arm.Table(speed, drag, kind="smooth", name="engine_drag", x_units="rad/s", y_units="N*m")
 
+    lowest = max(float(speed[0]), SLOW_SPIN)
+
     def law(omega: Scalar, pedal: Scalar) -> Scalar:
-        return below(omega) + pedal * (above(omega) - below(omega))
+        friction = below(omega) * arm.max(arm.min(omega / lowest, 1.0), -1.0)
+        return friction + pedal * (above(omega) - friction)
 
     return law
 
@@ -85,15 +93,16 @@ class Differential:
                 "numbers from 0 on"
             )
 
-    def shift(self, torque: Scalar, difference: Scalar) -> Scalar:
+    def shift(self, torque: Scalar, difference: Scalar, coupling: Scalar) -> Scalar:
         """Return the torque moved from the left wheel to the right one.
 
-        ``difference`` is the spin of the left wheel less the spin of the right wheel, rad/s.
+        ``difference`` is the spin of the left wheel less the spin of the right wheel, rad/s; ``coupling`` is
+        that of a locked differential, N·m·s/rad.
         """
         if self.kind == "open":
             return 0.0
         if self.kind == "locked":
-            return LOCKED * difference
+            return coupling * difference
         return (self.preload + self.ramp * arm.abs(torque)) / 2 * arm.tanh(difference / SLOW_SPIN)
 
 
@@ -124,7 +133,13 @@ def add_differential(
     rule = kind or Differential()
     whole = final * torque
     spins = [_relative_spin(wheel, chassis) for wheel in (left, right)]
-    shift = rule.shift(whole, spins[0] - spins[1])
+    coupling: Scalar = 0.0
+    if rule.kind == "locked":
+        rate = system.parameter(
+            f"{name}_lock_rate", LOCK_RATE, units="1/s", about="coupling over the spin inertia of a wheel"
+        )
+        coupling = rate * (left.body.inertia[1][1] + right.body.inertia[1][1]) / 2
+    shift = rule.shift(whole, spins[0] - spins[1], coupling)
     torques = (whole / 2 - shift, whole / 2 + shift)
     for wheel, value in zip((left, right), torques, strict=True):
         system.moment(f"{name}_{wheel.name}", value, wheel.carrier.y, on=wheel.body, reaction=chassis)
