@@ -348,7 +348,7 @@ def helpers_called_in(known: Mapping[str, str], text: str) -> list[str]:
     chosen: set[str] = set()
     todo = [text]
     while todo:
-        words = set(re.findall(r"[A-Za-z]\w*", todo.pop()))
+        words = set(re.findall(r"[A-Za-z]\w*(?=\()", todo.pop()))  # comments have other words
         found = (words & known.keys()) - chosen
         chosen |= found
         todo += [known[name] for name in found]

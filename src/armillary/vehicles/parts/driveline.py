@@ -17,6 +17,7 @@ from armillary.vehicles.wheel import RoadWheel
 # then has an eigenvalue of 830 1/s. With 0.5 rad/s it has 2500 1/s: with the tyre's damper this exceeds the
 # stability limit of RK4 with steps of 1 ms (2785 1/s).
 SLOW_SPIN = 1.5
+LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential, if no coupling is given
 # 1/s, coupling of a locked differential over the spin inertia of a wheel: the difference of the spins dies
 # out in 1.5 ms for wheels of any size. 400 N·m·s/rad diverged with 0.25 kg·m² and steps of 1 ms.
 LOCK_RATE = 333.0
@@ -93,7 +94,7 @@ class Differential:
                 "numbers from 0 on"
             )
 
-    def shift(self, torque: Scalar, difference: Scalar, coupling: Scalar) -> Scalar:
+    def shift(self, torque: Scalar, difference: Scalar, coupling: Scalar = LOCKED) -> Scalar:
         """Return the torque moved from the left wheel to the right one.
 
         ``difference`` is the spin of the left wheel less the spin of the right wheel, rad/s; ``coupling`` is
