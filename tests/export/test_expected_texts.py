@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.export.text.files import helpers_called_in
 from tests.export.configuration_cases import latched
 from tests.export.conformance import equations
 from tests.export.contact_models import contact_equations
@@ -23,6 +24,13 @@ def test_the_text_of_a_program_is_the_one_that_was_read(language: str, tmp_path:
     """After a change of a writer: ``python -m tests.export.expected_texts``, and read the difference."""
     found = exported_text(language, tmp_path / "door").splitlines()
     assert found == kept_file(language).read_text(encoding="utf-8").splitlines()
+
+
+def test_helpers_are_exported_only_if_something_calls_them() -> None:
+    """A word of a comment is no call: compilers warn of functions that nothing calls."""
+    known = {"raised": "raised(x) = -floored(-x)", "floored": "floored(x) = …", "modulo": "modulo(x, y) = …"}
+    assert helpers_called_in(known, "! each bound is raised, as in modulo arithmetic") == []
+    assert helpers_called_in(known, "y = raised(x)") == [known["raised"], known["floored"]]
 
 
 @pytest.mark.parametrize("language", ["c", "cuda", "fortran", "jax", "matlab", "python", "rust"])
