@@ -31,6 +31,7 @@ def test_helpers_are_exported_only_if_something_calls_them() -> None:
     known = {"raised": "raised(x) = -floored(-x)", "floored": "floored(x) = …", "modulo": "modulo(x, y) = …"}
     assert helpers_called_in(known, "! each bound is raised, as in modulo arithmetic") == []
     assert helpers_called_in(known, "y = raised(x)") == [known["raised"], known["floored"]]
+    assert helpers_called_in(known, "", ["raised"]) == [known["raised"], known["floored"]]
 
 
 @pytest.mark.parametrize("language", ["c", "cuda", "fortran", "jax", "matlab", "python", "rust"])

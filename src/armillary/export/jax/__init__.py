@@ -118,7 +118,7 @@ class JaxModule(PythonModule):
     )
     vector = ("vector(", ")")
     corrections = FEW_CORRECTIONS
-    always = "real"
+    always = ("real",)
     adaptive = False
     multistep = False  # step functions do not have the rates of the step before
     settings: tuple[str, ...] = ("start", "duration", "step", "method", "sample")  # all steps have one length

@@ -94,7 +94,7 @@ class PythonModule:
     vector = ("[", "]")  # around the numbers of a result
     decorator = ""  # of the class of parameters
     corrections = CORRECTIONS  # most corrections of loops after a step
-    always = ""  # names of helpers that every module has
+    always: tuple[str, ...] = ()  # names of helpers that every module has
     adaptive = True  # whether there are methods with adaptive steps
     multistep = True  # whether there are methods that use rates of earlier steps
     needs = "Python 3.11 and later without other packages"
@@ -159,7 +159,7 @@ class PythonModule:
         texts = self.functions()
         functions = "\n\n".join([*self.contacts(), *texts])
         tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
-        called = "\n\n".join(helpers_called_in(helpers(self.package), f"{functions} {tables} {self.always}"))
+        called = "\n\n".join(helpers_called_in(helpers(self.package), f"{functions} {tables}", self.always))
         imports = self.fill_template(
             "imports.txt", {"bisect": "from bisect import bisect_right\n" if tables else ""}
         )

@@ -343,10 +343,12 @@ def helpers(package: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def helpers_called_in(known: Mapping[str, str], text: str) -> list[str]:
-    """Return texts of the helpers called in a text or by other such helpers, in the order of ``known``."""
-    chosen: set[str] = set()
-    todo = [text]
+def helpers_called_in(known: Mapping[str, str], text: str, always: Iterable[str] = ()) -> list[str]:
+    """Return texts of helpers, in the order of ``known``: of the ones named ``always``, of those called in a
+    text, and of all that these call.
+    """
+    chosen = set(always)
+    todo = [text, *(known[name] for name in chosen)]
     while todo:
         words = set(re.findall(r"[A-Za-z]\w*(?=\()", todo.pop()))  # comments have other words
         found = (words & known.keys()) - chosen
