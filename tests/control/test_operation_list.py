@@ -62,6 +62,40 @@ def test_lists_give_the_values_of_the_expressions(what, points):
     assert np.isnan(out[:, -1]).all()
 
 
+@pytest.mark.parametrize(
+    ("result", "count"),
+    [
+        (X, 0),
+        (X + Y, 1),
+        (X - Y, 1),
+        (-X, 1),
+        (X + 4, 1),
+        (2 * X + Y, 1),
+        (X + 2 * Y, 1),
+        (X - 2 * Y, 1),
+        (M - X * Y, 1),
+        (X * Y + M, 1),
+        (M * Y + X, 1),
+        (M - X * X, 1),
+        (2 * X + 3 * Y, 2),
+        (-X - Y, 2),
+        (2 * X - 3 * Y + 4, 2),
+        (2 * X * Y + M, 2),
+        (X * Y, 1),
+        (-X * Y, 2),
+        (3 * X * Y, 2),
+        (X / Y, 1),
+        (1 / X, 1),
+        (X**2, 1),
+        (X**4, 2),
+        (fn.sqrt(X), 1),
+    ],
+)
+def test_factors_of_one_and_first_terms_need_no_operation(result, count):
+    """Sums begin with a term that needs none, and the others are fused with their factors."""
+    assert operation_list([result], T, (X, Y), (M,), ())._sizes["operations"] == count
+
+
 def test_a_choice_and_a_minimum_with_what_is_no_number():
     """As in machine code: minima are NaN with either argument, and only the side that is taken counts."""
     results = [fn.minimum(X, Y), fn.maximum(Y, X), fn.select(Y > 0, X, Y), fn.select(X > 0, X, Y)]

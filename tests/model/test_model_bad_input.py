@@ -204,6 +204,15 @@ DATA: Table = [
         lambda m: m.s.body("C", orient=np.diag([1, 2, 1])),
         "orient is not a rotation matrix.*by 3",
     ),
+    *(
+        (
+            f"orient of rotation but for {i}, {j}",
+            lambda m, i=i, j=j: m.s.body("C", orient=np.eye(3) + 1e-6 * np.outer(np.eye(3)[i], np.eye(3)[j])),
+            "orient is not a rotation matrix.*by [12]e-06",
+        )
+        for i in range(3)
+        for j in range(3)
+    ),
     (
         "mirroring orient",
         lambda m: m.s.body("C", orient=np.diag([1, 1, -1])),

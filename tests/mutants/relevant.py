@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from math import log
 from pathlib import Path
+from textwrap import dedent
 
 from tests.mutants.planting import ROOT
 
@@ -100,9 +101,11 @@ def likelihood(file: str, test: str) -> float:
 @cache
 def relevant_tests(file: str, count: int, line: int = 0) -> tuple[str, ...]:
     """So many files of tests for a source file, the likeliest first; for a line of it, those that share rare
-    words with its function and those for the files that use what it defines.
+    words with its function and those for the files that use what it defines, or that it imports itself.
     """
-    text, users = (definition_at(file, line), users_of(file, line)) if line else ("", ())
+    text, users = (
+        (definition_at(file, line), (*users_of(file, line), *imported_at(file, line))) if line else ("", ())
+    )
     own = words_of(text)
     shared = {test: _weigh(own & words) for test, (_, words) in _tests().items()}
     most = max(shared.values()) or 1.0
@@ -164,6 +167,14 @@ def users_of(file: str, line: int) -> tuple[str, ...]:
                 wanted |= _defined(node)
     module = ".".join(Path(file).with_suffix("").parts[1:])
     return tuple(user for user, names in _importers().get(module, ()) if wanted & names)
+
+
+def imported_at(file: str, line: int) -> tuple[str, ...]:
+    """The sources that the innermost function around a line imports: a verb passes its work to them."""
+    text = function_at(file, line)
+    modules = {n.module for n in ast.walk(ast.parse(dedent(text))) if isinstance(n, ast.ImportFrom)}
+    paths = [f"src/{module.replace('.', '/')}.py" for module in sorted(filter(None, modules))]
+    return tuple(path for path in paths if (ROOT / path).is_file())
 
 
 def _defined(node: ast.stmt) -> set[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.mutants.executed import annotate, stretches_of
 from tests.mutants.generated import draw_faults, faults_of, named_functions, read_equivalents
 from tests.mutants.planting import ROOT
-from tests.mutants.relevant import relevant_tests
+from tests.mutants.relevant import imported_at, relevant_tests
 from tests.mutants.selection import Map
 
 TEXT = """
@@ -56,6 +56,16 @@ def test_drawn_faults_are_other_programs_and_those_of_their_seed() -> None:
     tests = relevant_tests(f"src/armillary/{file}", 5)
     assert len(tests) == 5 and all((ROOT / test).exists() for test in tests)
     assert tests[0].startswith("tests/analysis/linear/")
+
+
+def test_the_tests_of_what_a_verb_imports_are_likely_to_notice_a_fault_in_it() -> None:
+    """model.mpc passes its work to control/predictive.py; most files of tests use other verbs there."""
+    file = "src/armillary/stages/analyses.py"
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    line = next(i for i, text in enumerate(lines, 1) if "control.predictive import mpc" in text)
+    assert "src/armillary/control/predictive.py" in imported_at(file, line)
+    assert relevant_tests(file, 3, line)[0] == "tests/control/test_predictive.py"
+    assert imported_at(file, 1) == ()
 
 
 def test_equivalent_faults_are_up_to_date() -> None:

@@ -147,6 +147,18 @@ def test_a_row_on_a_singular_position_is_named() -> None:
     assert set(mark.speeds) == {"crank.u1", "rod.u1"}
 
 
+def test_the_strength_of_a_position_is_its_smallest_singular_value() -> None:
+    """Of matrices with and without an inverse, in paths with and without singular rows; of tall ones too."""
+    turn, tilt = (np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in (0.7, -0.4))
+    sound, weak, flat = (turn @ np.diag([1.0, least]) @ tilt for least in (1e-4, 1e-12, 0.0))
+    for rows in ([sound, sound], [sound, weak], [sound, flat], [sound, np.zeros((2, 2)), flat]):
+        for A in (np.array(rows), np.array([np.vstack((row, np.zeros(2))) for row in rows])):
+            inverses, strengths = motion._inverses(A)
+            least = np.linalg.svd(A, compute_uv=False)[:, -1]
+            assert strengths == pytest.approx(least, rel=1e-7, abs=1e-15)
+            assert inverses == pytest.approx(np.linalg.pinv(A, rcond=1e-11), rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_a_singular_row_is_named_once_whatever_the_sign_of_its_determinant(side: float) -> None:
     """The determinant of a row where A is singular is rounding of either sign; A turns over across it."""

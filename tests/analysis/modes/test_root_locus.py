@@ -104,10 +104,22 @@ def test_root_loci_are_kept_in_files_and_shown(locus: arm.RootLocus, tmp_path: P
     assert [text.get_text() for text in parts.texts] == [" 4.292", " 6.024"]
 
 
+def test_what_stands_still_in_the_middle_of_a_range_does_not_grow() -> None:
+    """u̇ = −(p − 1.5)² u: all eigenvalues are zero to the last bit in the middle of the values."""
+    s = arm.System("slider")
+    p = s.parameter("p", 1.0)
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.force("rub", -((p - 1.5) ** 2) * body.u1, s.ground.x, at=body.com)
+    found = arm.root_locus(s.derive().compile(tier="quick"), "p", [1.0, 2.0])
+    assert not found.crossings and found.stable_ranges == ((1.0, 2.0),)
+
+
 def test_wrong_sweeps_are_explained() -> None:
     model = ziegler()
     with pytest.raises(arm.ParameterError, match=r"has no parameter, .* 'Q'.*at= a function of the value"):
         arm.root_locus(model, "Q", [1, 2])
+    with pytest.raises(arm.ArmillaryError, match=r"name of a parameter, input, .* is needed, not 3"):
+        arm.root_locus(model, 3, [1, 2], at=lambda value: {})  # type: ignore[arg-type]
     with pytest.raises(arm.ArmillaryError, match="at least two different finite values"):
         arm.root_locus(model, "P", [1.0, 1.0])
     with pytest.raises(arm.ArmillaryError, match="by at= or by trim=, not by both"):
