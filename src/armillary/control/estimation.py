@@ -239,6 +239,7 @@ class _Problem:
         self, k: int, x: np.ndarray, P: np.ndarray, y: np.ndarray, S: np.ndarray, across: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return state and covariance after measurement k, and the innovation; NaN values are ignored."""
+        self._check_finite(x[None], P[None], k)  # before LAPACK refuses them
         e = self.y[k] - y
         known = np.isfinite(e)
         if not known.any():
@@ -248,16 +249,20 @@ class _Problem:
         P = P - K @ S @ K.T
         return x + K @ e[known], (P + P.T) / 2, e
 
+    def _check_finite(self, x: np.ndarray, P: np.ndarray, first: int = 0) -> None:
+        """Raise an error if estimates or their covariances from measurement ``first`` on are not finite."""
+        finite = np.isfinite(x).all(axis=1) & np.isfinite(P).all(axis=(1, 2))
+        if not finite.all():
+            raise ArmillaryError(
+                f"estimate: the estimate is not finite from t = {self.time[first + np.argmin(finite)]:.6g} s on; "
+                "give a shorter step=, smaller process noise, or an initial state nearer to the motion"
+            )
+
     def estimate(
         self, model: CompiledModel, track: _Track, method: str, parameters: DataMapping | None
     ) -> Estimate:
         """Return a track in stated units, with a run at the estimates."""
-        if not np.isfinite(track.x).all():
-            k = int(np.argmin(np.isfinite(track.x).all(axis=1)))
-            raise ArmillaryError(
-                f"estimate: the estimate is not finite from t = {self.time[k]:.6g} s on; give a shorter "
-                "step=, smaller process noise, or an initial state nearer to the motion"
-            )
+        self._check_finite(track.x, track.P)
         info = {"method": method}
         run = motion_run(model, self.time, track.x, self.plant.memory(self.v), parameters, info)
         f = self.state_factors
