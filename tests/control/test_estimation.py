@@ -123,3 +123,17 @@ def test_euler_parameters_are_refused():
 def test_data_without_a_value_say_nothing_about_their_noise():
     data = {"time": [0.0, 1.0], "b.q1": [np.nan, np.nan]}
     assert np.isnan(slider().estimate(data, ["b.q1"], process=1.0, measurement=1.0).consistency)
+
+
+@pytest.mark.parametrize("method", ["ekf", "ukf"])
+def test_an_estimate_that_overflows_is_refused_with_its_time(method):
+    """The rate x² leads from 1e3 beyond all numbers within 1 ms, and so does the covariance."""
+    s = arm.System("growth")
+    s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.state("x", rate="x^2", initial=1e3)
+    model = s.derive().compile()
+    with np.errstate(all="ignore"), pytest.raises(arm.ArmillaryError, match=r"not finite from t = 0.1 s on"):
+        model.estimate(
+            {"time": [0.0, 0.1, 0.2], "x": [1e3, 0.0, 0.0]}, ["x"], process=1.0, measurement=1.0,
+            covariance=1.0, method=method, step=0.01,
+        )  # fmt: skip

@@ -239,7 +239,6 @@ class _Problem:
         self, k: int, x: np.ndarray, P: np.ndarray, y: np.ndarray, S: np.ndarray, across: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return state and covariance after measurement k, and the innovation; NaN values are ignored."""
-        self._check_finite(x[None], P[None], k)  # before LAPACK refuses them
         e = self.y[k] - y
         known = np.isfinite(e)
         if not known.any():
@@ -247,14 +246,17 @@ class _Problem:
         S, across = S[np.ix_(known, known)], across[:, known]
         K = np.linalg.solve(S, across.T).T
         P = P - K @ S @ K.T
-        return x + K @ e[known], (P + P.T) / 2, e
+        x, P = x + K @ e[known], (P + P.T) / 2
+        self.check_finite(x[None], P[None], k)
+        return x, P, e
 
-    def _check_finite(self, x: np.ndarray, P: np.ndarray, first: int = 0) -> None:
+    def check_finite(self, x: np.ndarray, P: np.ndarray, first: int = 0) -> None:
         """Raise an error if estimates or their covariances from measurement ``first`` on are not finite."""
         finite = np.isfinite(x).all(axis=1) & np.isfinite(P).all(axis=(1, 2))
         if not finite.all():
+            t = self.time[first + np.argmin(finite)]
             raise ArmillaryError(
-                f"estimate: the estimate is not finite from t = {self.time[first + np.argmin(finite)]:.6g} s on; "
+                f"estimate: the estimate is not finite from t = {t:.6g} s on; "
                 "give a shorter step=, smaller process noise, or an initial state nearer to the motion"
             )
 
@@ -262,7 +264,7 @@ class _Problem:
         self, model: CompiledModel, track: _Track, method: str, parameters: DataMapping | None
     ) -> Estimate:
         """Return a track in stated units, with a run at the estimates."""
-        self._check_finite(track.x, track.P)
+        self.check_finite(track.x, track.P)
         info = {"method": method}
         run = motion_run(model, self.time, track.x, self.plant.memory(self.v), parameters, info)
         f = self.state_factors
@@ -289,6 +291,7 @@ class _Extended:
                 across = P @ F.T
                 P = F @ across + noise
                 x = predicted
+            p.check_finite(x[None], P[None], k)  # before LAPACK refuses them
             before = P
             y, C = p.measure_with_derivative(k, x)
             S = C @ P @ C.T + p.V
@@ -335,6 +338,7 @@ class _Unscented:
                 across = ((points - x).T * self.square) @ off
                 P = (off.T * self.square) @ off + noise
                 x = predicted
+            p.check_finite(x[None], P[None], k)  # before LAPACK refuses them
             before = P
             points = self.points(x, P)
             y, off = self.moments(p.measure(k, points))
