@@ -92,6 +92,21 @@ def test_a_histogram_counts_every_finite_value():
     assert axes.get_title(loc="right") == "1,002 runs, 2 of them without a value"
 
 
+@pytest.mark.parametrize(
+    ("values", "bins"),
+    [
+        (np.linspace(0, 1, 10_000), 21),  # Freedman and Diaconis: 1/(2·0.5/10000^⅓) = 21.5
+        (np.linspace(0, 1, 27), 8),  # no fewer
+        (np.append(np.linspace(0, 1, 1000), 50.0), 80),  # no more
+        (np.append(np.zeros(99), 1.0), 30),  # quartiles without distance
+    ],
+)
+def test_histograms_have_bins_as_wide_as_the_scatter_of_the_quartiles_asks_for(values, bins):
+    (axes,) = distributions.histogram(values, name="x").axes
+    edges = [bar.get_x() for bar in axes.patches[:-1]]
+    assert np.allclose(edges, np.linspace(values.min(), values.max(), bins + 1)[:-1])
+
+
 def test_histograms_of_runs_are_shown_by_their_mean():
     counts = np.array([[10, 0, 0], [8, 2, 0], [np.nan] * 3])
     (axes,) = distributions.mean_histogram(counts, [0, 1, 2, 4], name="h", output="x", units="m").axes
