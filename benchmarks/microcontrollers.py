@@ -12,8 +12,7 @@ from __future__ import annotations
 import sys
 
 from armillary.algebra.arguments import core_of
-from armillary.export.embedded import embedded_files
-from armillary.export.embedded.model import EmbeddedModel
+from armillary.export.embedded import EmbeddedModel, embedded_files
 from armillary.export.embedded.step_cost import TARGETS, counts_on, step_operations
 from armillary.export.text.source import make_source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS

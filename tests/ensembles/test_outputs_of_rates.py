@@ -17,7 +17,7 @@ from armillary.ensembles.engines.scalar import Scalar
 from armillary.ensembles.plan import EVENT, FINISHED, Plan, plan, restrict_outputs
 from armillary.export.cuda import kernels
 from armillary.export.cuda.teams import Team
-from armillary.program.outputs_of_rates import with_outputs_of_rates
+from armillary.program.sections import with_outputs_of_rates
 from armillary.settings import RunSettings
 from armillary.stages.model import Model
 from tests.ensembles.fake_cupy import CXX, Module

@@ -13,7 +13,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.export.c import program_files
-from armillary.export.c.vector_functions import name_of, vector_functions
+from armillary.export.c.arranged import name_of, vector_functions
 from armillary.export.text.source import exported_equations, make_source
 from armillary.runtime.models.compilation import compile_equations
 from tests.export.c_programs import CC, Library

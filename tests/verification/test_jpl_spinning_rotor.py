@@ -17,7 +17,7 @@ import pytest
 import armillary as arm
 from armillary.program.formalisms.jpl_formulations import solve
 from armillary.stages.model import Model
-from armillary.verification.cases.jpl import STATES, TIPS
+from armillary.verification.cases.spacecraft import STATES, TIPS
 from armillary.verification.rows import columns
 from examples.jpl_spinning_rotor import START, system
 from tests.mechanics.appendages.vehicles import vehicle

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.verification.cases.jpl import COLUMNS
+from armillary.verification.cases.spacecraft import COLUMNS
 from tests.verification.common import ACCELERATIONS, assert_near, reference
 
 CASES = {"jpl_mbdyfn": ("mbdyfn", False), "jpl_mbdyfl": ("mbdyfl", False), "jpl_frozen": ("mbdyfn", True)}

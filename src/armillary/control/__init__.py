@@ -7,7 +7,7 @@ models are in ``stages/analyses.py``; functions of a linear model are public her
     plant.py                the rates of a model with chosen inputs, their derivatives, and one step
     knot_functions.py       any functions at many knots, with exact first and second derivatives, as machine
                             code or, for single problems, as lists of operations (operation_list.py)
-    regulators.py           LQR, Kalman gains and LQG at an operating point; steadiness.py checks the point
+    regulators.py           LQR, Kalman gains and LQG at an operating point, which must be steady
     tracking.py             LQR along a run
     ilqr.py                 the best inputs from a start, by iterated LQR
     predictive.py           model predictive control in a fixed time, as expressions

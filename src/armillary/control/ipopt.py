@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.control.casadi_external import Call, Ports, make_callback
+from armillary.control.casadi_functions import Call, Ports, make_callback
 from armillary.control.interior_point import Solution
 from armillary.control.nonlinear_program import Limits, PhasedProgram
 from armillary.errors import require

@@ -20,8 +20,8 @@ from armillary.ensembles.metrics import Metric, Metrics, read_metrics
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import in_seconds
-from armillary.program.outputs_of_rates import with_outputs_of_rates
 from armillary.program.program import Program, section
+from armillary.program.sections import with_outputs_of_rates
 from armillary.program.targets.targets import Targets
 from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, SampleTimes, complete_settings
 from armillary.runtime.models.compiled import CompiledModel

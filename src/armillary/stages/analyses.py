@@ -227,8 +227,7 @@ class ModelControl:
         discrete ones, parts, and those at other points too.
         """
         from armillary.analysis.linear.linearize import linearize
-        from armillary.control.regulators import lqr
-        from armillary.control.steadiness import check_steady
+        from armillary.control.regulators import check_steady, lqr
 
         linear = linearize(self._core, at, inputs, parameters=parameters)
         regulator = lqr(linear, Q, R)
@@ -258,7 +257,7 @@ class ModelControl:
         """
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.predictive import mpc
-        from armillary.control.steadiness import check_steady
+        from armillary.control.regulators import check_steady
 
         names = several(inputs, "inputs=")
         linear = linearize(self._core, at, names, parameters=parameters)

@@ -14,7 +14,7 @@ import pytest
 from armillary.program.formalisms import jpl_blocks
 from armillary.program.formalisms.jpl_formulations import solve
 from armillary.program.formalisms.jpl_vehicle import Vehicle
-from armillary.verification.cases.jpl import STATES
+from armillary.verification.cases.spacecraft import STATES
 from armillary.verification.rows import columns, example, largest
 from tests.mechanics.appendages.comparison import differences
 from tests.mechanics.appendages.vehicles import vehicle

@@ -67,8 +67,7 @@ def export(
     if parameters is not None:
         raise ArmillaryError("parameters: only profile='acados' takes this")
     if profile == "embedded":
-        from armillary.export.embedded import embedded_files
-        from armillary.export.embedded.model import fixed_method
+        from armillary.export.embedded import embedded_files, fixed_method
 
         if lanes is not None and checked_lanes(lanes) > 1:
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")

@@ -10,7 +10,7 @@ from functools import cached_property
 from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
 from armillary.errors import ArmillaryError
-from armillary.export.c.arranged import RESERVED, arranged_function, arrangement_types, arranges
+from armillary.export.c.arranged import ELEMENTARY, RESERVED, arranged_function, arrangement_types, arranges
 from armillary.export.c.printer import (
     CPrinter,
     CSolverPrinter,
@@ -25,7 +25,6 @@ from armillary.export.c.printer import (
     string_literal,
     trigonometry,
 )
-from armillary.export.c.vector_functions import ELEMENTARY
 from armillary.export.text.body import closing
 from armillary.export.text.configurations import ContactSource, contact_constants, contact_sources
 from armillary.export.text.description import ExportDescription

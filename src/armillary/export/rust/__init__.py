@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armillary.export.c.printer import counts
-from armillary.export.embedded.model import bounded_solver, checked_precision, fixed_method
+from armillary.export.embedded import bounded_solver, checked_precision, fixed_method
 from armillary.export.embedded.step_cost import step_table
 from armillary.export.rust.model import RustModel, RustPrinter, assembly_file, configuration_files
 from armillary.export.rust.solver import RustSolverPrinter

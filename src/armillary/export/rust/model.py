@@ -12,7 +12,7 @@ import numpy as np
 from armillary.algebra.tables import Piecewise
 from armillary.export.c.model import roadmap
 from armillary.export.c.printer import counts
-from armillary.export.embedded.model import bounded_assembly, embedded_features, open_sentences
+from armillary.export.embedded import bounded_assembly, embedded_features, open_sentences
 from armillary.export.rust.solver import RustSolverPrinter, contact_module, size_name
 from armillary.export.text.body import Step, closing
 from armillary.export.text.configurations import (

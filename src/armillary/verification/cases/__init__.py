@@ -7,20 +7,16 @@ from armillary.verification.cases import (
     closed_forms,
     impact_maps,
     impacts,
-    jpl,
     mechanisms,
     momentum,
     moving_base,
-    optimal_motions,
     spacecraft,
-    stanford_arm,
     vehicles,
 )
 from armillary.verification.rows import PUBLISHED, Case
 
 _FILES = (
-    stanford_arm, spacecraft, jpl, momentum, vehicles, mechanisms, beams, moving_base, closed_forms, impacts,
-    impact_maps, optimal_motions,
+    mechanisms, spacecraft, momentum, vehicles, beams, moving_base, closed_forms, impacts, impact_maps,
 )  # fmt: skip
 
 CASES: dict[str, Case] = {
