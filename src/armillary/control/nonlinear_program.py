@@ -7,7 +7,7 @@
 
 E and W are the mesh's matrices of differences and of integration, b its weights, L the running cost.
 Functions at all points are evaluated by compiled loops (``point_values.py``); rows and matrices are sums of
-their values with constant coefficients (``sparse_sums.py``).
+their values with constant coefficients (``point_values.py``).
 
 The phases of a motion form one program: each phase has its variables and rows, and links connect phases,
 
@@ -25,9 +25,8 @@ from functools import cached_property
 import numpy as np
 
 from armillary.control.knot_functions import KnotFunctions
-from armillary.control.point_values import PointValues
+from armillary.control.point_values import Numbers, PointValues, SparsePlaces, SparseSums, Terms
 from armillary.control.scheme import Mesh
-from armillary.control.sparse_sums import Numbers, SparsePlaces, SparseSums, Terms
 from armillary.untyped import DataTable, Given
 
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from armillary.control.knot_functions import Knots
 from armillary.control.nonlinear_program import Functions, NonlinearProgram
+from armillary.control.point_values import SparsePlaces
 from armillary.control.scheme import Mesh
-from armillary.control.sparse_sums import SparsePlaces
 from armillary.errors import ArmillaryError
 from armillary.solver.methods import rk4
 

@@ -20,7 +20,15 @@ from armillary.vehicles.cars import (
     vehicle_file,
 )
 from armillary.vehicles.driver import LinearCar, PathDriver, SharpDriver
-from armillary.vehicles.fleet import LEAF, compact_car, formula_student_car, pickup
+from armillary.vehicles.fleet import (
+    LEAF,
+    compact_car,
+    formula_student_car,
+    motorcycle,
+    pickup,
+    rearward_amplification,
+    tractor_and_trailer,
+)
 from armillary.vehicles.full_car import AxleDesign, EngineDesign, SolidDesign, TwistBeamDesign, full_car
 from armillary.vehicles.host import HostRoad, export_vehicle
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
@@ -57,7 +65,6 @@ from armillary.vehicles.manoeuvres.open_loop import (
 )
 from armillary.vehicles.manoeuvres.result import Manoeuvre, write_report
 from armillary.vehicles.manoeuvres.ride import ride, weigh
-from armillary.vehicles.motorcycle import motorcycle
 from armillary.vehicles.obstacles import Obstacle, TandemCams, obstacle_road
 from armillary.vehicles.opencrg.files import CrgFile, read_crg, write_crg
 from armillary.vehicles.opencrg.surface import CrgRoad, crg_road
@@ -75,17 +82,19 @@ from armillary.vehicles.parts.driveline import (
 )
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.road import Patch, Road, friction_patches, iso8608_road, road_profiles, split_road
-from armillary.vehicles.suspensions.axles import SolidAxle, TwistBeam, solid_axle, twist_beam
-from armillary.vehicles.suspensions.corner import Compliance, Corner, HardPoints
-from armillary.vehicles.suspensions.independent import (
+from armillary.vehicles.suspensions.axles import (
     Masses,
+    SolidAxle,
+    TwistBeam,
     double_wishbone,
     five_link,
     macpherson,
+    solid_axle,
     trailing_arm,
+    twist_beam,
 )
+from armillary.vehicles.suspensions.corner import Compliance, Corner, HardPoints
 from armillary.vehicles.suspensions.rig import ComplianceRig, SuspensionRig, compliance_rig, suspension_rig
-from armillary.vehicles.tractor import rearward_amplification, tractor_and_trailer
 from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre, read_tydex
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.simple import BrushTyre, Curve, FialaTyre, LinearTyre, TableTyre, TMeasyTyre

@@ -39,9 +39,17 @@ from armillary.vehicles.parts.driveline import (
 )
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
 from armillary.vehicles.road import Road
-from armillary.vehicles.suspensions.axles import SolidAxle, TwistBeam, solid_axle, twist_beam
+from armillary.vehicles.suspensions.axles import (
+    Masses,
+    SolidAxle,
+    TwistBeam,
+    double_wishbone,
+    five_link,
+    macpherson,
+    solid_axle,
+    twist_beam,
+)
 from armillary.vehicles.suspensions.corner import Compliance, Corner, HardPoints, motion_ratios
-from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
 from armillary.vehicles.suspensions.rig import Builder
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel

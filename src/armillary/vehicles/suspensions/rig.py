@@ -19,15 +19,15 @@ import numpy as np
 
 import armillary as arm
 from armillary.vehicles.cars import Compiled
+from armillary.vehicles.suspensions.axles import Masses
 from armillary.vehicles.suspensions.corner import Compliance, Corner, HardPoints, rest_values
-from armillary.vehicles.suspensions.independent import Masses
 from armillary.vehicles.tyres.tyre import Scalar
 
 MEASURED = ("toe", "camber", "recession", "half track")  # outputs of a `Corner`
 
 
 class Builder(Protocol):
-    """The signature of functions of `independent.py`."""
+    """The signature of functions for independent suspensions."""
 
     def __call__(
         self,
