@@ -5,8 +5,8 @@ The description's own speeds are used with every formalism of the model. In a tr
 
     e_r = τ_r + Σ_d A_dr τ_d        J_dᵀ λ = τ_d        e_g = τ_g − Σ_k J_kg λ_k
 
-are the efforts along independent speeds r, the forces λ of the constraints and the efforts along prescribed
-or locked speeds g, if no effort acts along the dependent ones.
+are the efforts along independent speeds r, the forces λ of the constraints, and the efforts along prescribed
+or locked speeds g. No effort acts along dependent speeds.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class InverseEquations:
     """Inverse dynamics of a system as expressions.
 
     ``equations`` are in the description's coordinates and speeds; ``rates`` are the symbols of u̇ of the
-    independent speeds. ``tau`` has, by speed index, the effort along every speed of the tree that the
-    motion needs beyond the ``loads`` and the efforts ``acting`` along speeds.
+    independent speeds. ``tau`` has the effort along every speed of the tree, by its index, that the motion
+    needs in addition to the ``loads`` and to the efforts ``acting`` along speeds.
     """
 
     equations: DerivedEquations
@@ -249,8 +249,8 @@ def _is_described(equations: DerivedEquations) -> bool:
 def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, Expr]:
     """Return the efforts that give the speeds these rates, as expressions by the names of speeds.
 
-    ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
-    loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
+    ``rates`` has expressions or numbers by speed; those left out are zero. The efforts act in addition to all
+    loads. As moments of motors in the description they make a controller by inverse dynamics.
     """
     if not isinstance(rates, Mapping):
         raise ArmillaryError(
@@ -395,7 +395,7 @@ def _actuator_columns(
 def strengths(
     left: np.ndarray, gains: np.ndarray, speeds: Sequence[str], units: Mapping[str, str]
 ) -> tuple[np.ndarray, bool]:
-    """Return e, a row per place, and whether it is one of several solutions, the one of least norm.
+    """Return e, a row per place, and whether there are several solutions; e then is the one of least norm.
 
     Raise an error if a motion cannot be caused by the actuators.
     """

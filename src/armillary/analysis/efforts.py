@@ -300,8 +300,8 @@ def inverse(
 
     In place of ``q`` a run may be given; ``udot`` then are the rates that the model has there, or with
     "spline" slopes of the run's speeds. ``actuators`` names speeds, loads, inputs or parameters whose
-    strengths are wanted in place of efforts along the independent speeds: with more actuators than
-    freedoms the efforts of least norm. ``reactions`` names bodies, for the wrench through their joints,
+    strengths are wanted in place of efforts along the independent speeds: if there are more actuators than
+    freedoms, the result has the least norm. ``reactions`` names bodies, for the wrench through their joints,
     and constraints.
     """
     made = inverse_model(model, actuators, reactions)

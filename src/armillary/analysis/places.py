@@ -1,7 +1,7 @@
 """Pieces of the equations of motion at places that a user gives, and the check for smooth models.
 
-Places are coordinates, speeds and their rates: one of each, or many in rows. Whatever the states of the
-formalism, coordinates, speeds and states belong to Kane's equations, in the model's own units. Pieces are
+Places are coordinates, speeds and their rates: one of each, or many in rows. Coordinates, speeds and states
+are those of Kane's equations, whichever formalism the model has, in the model's own units. Pieces are
 functions of time, coordinates and speeds, each compiled when it is first called.
 
 A smooth model has rates that are smooth functions of states and inputs, as optimisers and regulators need.
@@ -211,7 +211,8 @@ QUANTITIES: dict[str, AnyFunction] = {
 
 
 # A call with at least this many places writes out the mass matrix of a large tree. For 64 links the first
-# call then takes 2 s more than by columns of inverse dynamics, and each place 0.05 ms instead of 0.4.
+# call then takes 2 s longer than with columns of inverse dynamics, but each place takes 0.05 ms instead of
+# 0.4.
 _WRITTEN_OUT = 5000
 
 

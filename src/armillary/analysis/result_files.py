@@ -30,9 +30,9 @@ caption {{ text-align: left; font-weight: bold; padding: 1em 0 0.3em; }}</style>
 class SavedResult(PickledValue):
     """A dataclass that saves itself as JSON and loads itself again; objects of the process are left out.
 
-    ``_kind`` names its files in sentences, and ``_mark`` is the key that marks them: its value is the version
-    of their form, or under the key "armillary" the kind. ``_file_data`` and ``_from_file`` are overridden
-    where files hold something else than the fields.
+    ``_kind`` names its files in messages. Files are recognised by the key ``_mark``: its value is the version
+    of the format or, if the key is "armillary", the kind. Subclasses override ``_file_data`` and
+    ``_from_file`` if their files do not hold the fields.
     """
 
     _kind: ClassVar[str]  # with its article

@@ -498,7 +498,9 @@ def _read_image(path: Path) -> bytes:
 
 
 def _beside(path: Path, name: str) -> bytes:
-    """Return the bytes of a file that a mesh names; none if it is outside the folder above the mesh's."""
+    """Return the bytes of a file that a mesh names; no bytes if the file is outside the parent of the mesh's
+    folder.
+    """
     folder = path.resolve().parent
     try:
         other = (folder / name.replace("\\", "/")).resolve()

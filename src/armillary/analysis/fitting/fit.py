@@ -3,9 +3,9 @@
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
 with SciPy's trust-region reflective method and exact derivatives (program/sensitivities.py). If σ is not
-given, estimates of the σ of each column from its residuals alternate with fits weighted by them until both
-converge: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter Estimation, chapter
-4).
+given, two steps alternate until both converge: σ of each column is estimated from its residuals, and a fit is
+made with these σ as weights. This maximises the likelihood of normal errors (Bard 1974, Nonlinear Parameter
+Estimation, chapter 4).
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _checked_time(values: object, t0: float, name: str) -> np.ndarray:
 def _columns_to_fit(
     model: CompiledModel, columns: Mapping[str, object], outputs: list[str] | None, name: str
 ) -> list[str]:
-    """Return the columns to be fitted: those in ``outputs``, or all; each must be an output of the model."""
+    """Return the columns to be fitted, ``outputs`` or all columns; each must be an output of the model."""
     known = model.output_names
     named = checked_names(outputs or (), known, "outputs=: there is no output")
     chosen = list(columns) if outputs is None else [output for output in named if output in columns]

@@ -7,8 +7,8 @@ the armatures of its joint. κ are the nonzero numbers among these after regroup
 
 with e₀ the efforts against all loads except gravity.
 
-Joints of several axes have links without bodies, to which regrouping moves numbers of one body: κ = G π, with
-the bodies' numbers π. If there are fewer π than κ, only independent κ_k are kept,
+A joint of several axes has links without bodies, and regrouping moves numbers of the joint's body to them:
+κ = G π, where π are the bodies' own numbers. If there are fewer π than κ, only independent κ_k are kept,
 
     κ_d = W κ_k,     Y κ = (Y_k + Y_d W) κ_k
 """

@@ -3,8 +3,8 @@
     A u = ċ* − b        A u̇ = c̈* − γ
 
 are solved for all rows at once, with rows and columns of A divided by their sizes. The smallest singular
-value of A measures a position: where it vanishes, the driven quantities do not determine the motion.
-Landmarks are limits of reach, singular positions, and turning points of outputs.
+value of A measures how far a position is from a singular one, at which the driven quantities do not determine
+the motion. Landmarks are limits of reach, singular positions, and turning points of outputs.
 """
 
 from __future__ import annotations
@@ -355,7 +355,8 @@ def singular_positions(path: Path) -> list[Landmark]:
 def limits_of_reach(
     path: Path, followed: FollowedRows, targets: np.ndarray, times: np.ndarray
 ) -> list[Landmark]:
-    """Find the nearest position to each unreached row whose origin was reached.
+    """Find the position nearest to the targets of each row that was not reached, if the row's origin was
+    reached.
 
     The method is damped least squares from the last position reached, with more weight on loops than on
     targets. The error of the driven quantities is of second order in the distance to the true limit.

@@ -140,7 +140,8 @@ class _Jumps:
     def __call__(self, points: OperatingPoints) -> str:
         """Raise an error for a jump at a point; return a note on a kink there.
 
-        All points are checked for switches; the two sides of a switch only at the first few points with it.
+        All points are checked for switches; the two sides of a switch are compared only at the first few
+        points that have it.
         """
         note = ""
         if self._values is None:

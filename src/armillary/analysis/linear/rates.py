@@ -5,9 +5,9 @@ The efforts τ(t, q, u, u̇) along the independent speeds vanish in free motion,
     M δu̇ = −∂τ/∂x δx,    u̇ held
 
 with the mass matrix M = ∂τ/∂u̇ factorised once for all directions. Derivatives of the solved rates would
-differentiate the factorisation for each direction: the Stanford arm would take 2955 operations instead of
-2357, the bicycle 5647 instead of 5182. Rates by recursion are differentiated directly: hub and panels take
-7708 operations instead of 8942 by a mass matrix.
+differentiate the factorisation for each direction: this would take 2955 operations instead of 2357 for the
+Stanford arm, and 5647 instead of 5182 for the bicycle. Rates by recursion are differentiated directly: hub
+and panels take 7708 operations instead of 8942 by a mass matrix.
 """
 
 from __future__ import annotations

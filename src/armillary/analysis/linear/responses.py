@@ -338,8 +338,8 @@ def _settling_time(lin: LinearMatrices) -> float:
 # Below all poles and zeros |G| is proportional to ωⁿ; the phase starts nearest to n·90°, at −180° for a
 # negative gain with n = 0. Bisection follows the angle until no step exceeds a quarter of a turn, so that a
 # light resonance between two samples turns all curves the same way. An undamped pole or zero is a jump of
-# half a turn at any resolution; its direction is the one that ends nearer to (n − 1)·90°, as in a collocated
-# response.
+# half a turn at any resolution; its direction is chosen so that the phase ends nearer to (n − 1)·90°, as in a
+# collocated response.
 
 _QUARTER = 0.5 * np.pi
 _LEVELS = 48  # most bisections; after them an interval is narrower than rounding

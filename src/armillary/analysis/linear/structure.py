@@ -125,8 +125,8 @@ class Reach:
 
     ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of this
     matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus); it vanishes if the mode is not
-    reached. The staircase algorithm decides which modes are reached, since the measure is zero at all of
-    several equal eigenvalues if one of them is not reached. ``gramian`` is `None` if the model is not stable.
+    reached. The staircase algorithm decides which modes are reached: if one of several equal eigenvalues is
+    not reached, the measure is zero for all of them. ``gramian`` is `None` if the model is not stable.
     """
 
     what: str  # "controllable" or "observable"

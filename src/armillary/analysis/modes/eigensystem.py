@@ -73,7 +73,7 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
 
 
 def eigenvalue_errors(A: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return how far rounding may shift the eigenvalues of A: ε ‖A‖ times the condition of each,
+    """Return how far rounding may shift each eigenvalue of A: ε ‖A‖ times its condition number
 
         κ = ‖l‖ ‖r‖ / |lᴴ r|
 

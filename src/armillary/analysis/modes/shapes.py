@@ -11,7 +11,8 @@ with the sum ¼ δuᴴ M δu over all bodies, where M is the mass matrix. A load
     V_l = −¼ Re δπᴴ ∂Q/∂q δq          D_l = −½ Re δuᴴ ∂Q/∂u δu
 
 are the energy that the load stores and the power that it dissipates, on average over a cycle. At rest the sum
-of all −∂Q/∂q is the system's stiffness with its geometric part, since Q is along the independent speeds.
+of all −∂Q/∂q is the system's stiffness. It includes the geometric stiffness, since Q is along the independent
+speeds.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ and by the distance of the eigenvalues, so that the sum over all pairs is best. 
 small, eigenvalues at values between are computed.
 
 Where eigenvalues meet, their vectors are determined by rounding, so modes are matched from the point before
-to the point after. There each mode may be as similar to one of the modes before as to another; then
-``_preference`` decides.
+to the point after. If a mode is equally similar to two of the modes before, ``_preference`` decides.
 
 Source: Allemang & Brown (1982), "A correlation coefficient for modal vector analysis", Proc. 1st Int. Modal
 Analysis Conf.; the assignment is by the method of Kuhn and Munkres.
@@ -212,8 +211,8 @@ def meetings(eigenvalues: np.ndarray) -> np.ndarray:
 def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
     """Return the order of branches (points, branches) by |λ| at the first value, up to rounding.
 
-    If |λ| is equal, the larger real part, then the larger imaginary part is first, then the following values
-    decide.
+    Branches of equal |λ| are ordered by the real part, then by the imaginary part, the larger first; if both
+    are equal, the next values of the parameter decide.
     """
     w = eigenvalues / (np.max(np.abs(eigenvalues), initial=0.0) or 1.0)
     keys = [key for row in w for key in (np.abs(row), -row.real, -row.imag)]

@@ -1,8 +1,8 @@
 """The conditions of an operating point and their exact derivatives, as machine code.
 
-Rows are the rates of all states, the gaps of closed loops, the lengths of Euler parameters, for rigid
-contacts the gaps, the slips and the velocities of both, and the requested outputs. Columns are all states and
-the inputs to be found:
+Rows are the rates of all states, the gaps of closed loops, the lengths of Euler parameters, the gaps and
+slips of rigid contacts with their velocities, and the requested outputs. Columns are all states and the
+inputs to be found:
 
     c(x) = [ ẏ ; Φ(q) ; eᵀe − 1 ; contacts ; outputs ]        x = [ q, u, z, inputs ]        C = ∂c/∂x
 

@@ -1,6 +1,6 @@
 """The record of a search for an operating point, and its functions.
 
-Conditions c(x) that are to be met have sizes 1/w and wanted values, unknowns have sizes s:
+The conditions c(x) have wanted values and sizes 1/w, and the unknowns have sizes s:
 
     r = w (c − wanted)        A_ij = w_i C_ij s_j        C = ∂c/∂x
 

@@ -223,7 +223,9 @@ def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, 
 
 
 def codes_of_rows(plan: Plan) -> np.ndarray:
-    """Return a code for each row: twice its number among kept rows, from 1, plus 1 if metrics use it."""
+    """Return a code for each row, 2 k + m: k is its number among the kept rows, from 1, or 0 if it is not
+    kept; m is 1 if metrics use it.
+    """
     number = np.where(plan.kept & bool(plan.history), np.cumsum(plan.kept), 0)
     found: np.ndarray = (2 * number + (plan.measured & bool(plan.metrics))).astype(np.int32)
     return found

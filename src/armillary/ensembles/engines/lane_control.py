@@ -10,9 +10,9 @@ A run that does not advance in its first steps is left to a single run, which fi
 Lanes are independent: a run's numbers do not depend on the runs in other lanes.
 
 With events, each run has the record and the workspace of the compiled loop for single runs
-(solver/llvm/layout.py). A lane takes a run that is ready for a step, and gives it back, ready again, before a
-step that fails or in which an event function changes its sign or comes close to zero. The single run's loop
-then makes that step and decides. All event functions have signs when a lane takes a run.
+(solver/llvm/layout.py). A lane takes a run that is ready for a step. If a step fails, or an event function
+changes its sign in it or comes close to zero, the lane gives the run back as it was before this step; the
+single run's loop then makes the step and decides. A lane takes only runs in which no event function is zero.
 
 If loops are closed, each lane corrects its coordinates as often as its run needs. The single run's loop
 then also makes the steps after which weakening constraints are examined, and steps so large that they may
@@ -52,8 +52,10 @@ from armillary.solver.thresholds import (
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of armillary.solver
 KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
 
-# One number per lane: numbers of its run, as in the record of a run (solver/record.py); and the purpose of
-# the next row, the run in this lane (−1: none), whether the run is left over, and work.
+# One number per lane. Most are numbers of its run, with their names in the record of a run
+# (solver/record.py). Others are the time of the next row (due) and its purpose (wanted), the number of the
+# run in this lane (own; −1: none), and whether the run is left over (released); flag is for intermediate
+# results.
 LANE = (
     *("t", "h", "t_old", "h_taken", "error_old", "after_rejection", "steps", "rejected", "status", "phase"),
     *("restart", "choose_step", "filled", "due", "wanted", "own", "released", "flag"),

@@ -204,7 +204,8 @@ def _operand(word: str, lanes: int) -> str:
 
 
 REGISTERS = 32
-FEWEST = 20  # nodes; a pendulum, which has fewer, takes more time than with the plain text, two links less
+# nodes; a section with fewer, as of a pendulum, is faster as plain text; one of two links is slower
+FEWEST = 20
 PIECE = 1600  # operations in one function, as llvm/sections.py counts them; a hexapod takes 3 % more with 800
 WHOLE = 20000  # most operations of arithmetic alone in one function
 RESERVED = (

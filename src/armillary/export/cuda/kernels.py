@@ -486,7 +486,8 @@ _GIVEN = {
 }
 
 
-# Outputs that read rates take those that the run keeps for its next step, if they belong to the state shown.
+# Outputs that read rates use the rates that the run keeps for its next step, if these belong to the shown
+# state.
 _RATES = """\
     const real *rates = run->k0;
     if (run->phase != SETTLED || run->status != MODEL_RUNNING || t != run->t) {

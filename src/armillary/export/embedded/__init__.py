@@ -215,9 +215,7 @@ def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
 
 
 def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
-    """Return the messages of runs in the process for starts whose loops are not closed, by the code of each
-    case.
-    """
+    """Return the messages of the process for starts whose loops do not close, by error code."""
     left = [f"    numbers[{i}]: {before}…{after}" for i, (before, after) in enumerate(loops.gaps)]
     found = {
         "NOT_CLOSED": [

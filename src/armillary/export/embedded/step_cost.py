@@ -34,7 +34,7 @@ class CountedModel(Protocol):
 def step_table(model: CountedModel, method: Method, attempts: int) -> str:
     """Return rows of a Markdown table: operations of a step, at least and at most, of events and changes.
 
-    With several configurations each number is the largest of them.
+    If there are several configurations, each number is the largest among them.
     """
     programs = [one.program for one in (model.source, *model.source.others)]
     changing, watched = model.source.changing, model.source.changing and "choices" in model.has

@@ -1,9 +1,9 @@
 """The solver in JAX: functions of a run, which is a dictionary of arrays, with `lax` for branches and loops.
 
 Conditionals become conditionals of `lax`, and loops while-loops; their operands are the variables that they
-change. Statements after a return, break or continue are conditional on flags of these. The method is no
-array: choices that depend on the method alone are made while JAX traces. The functions that this text calls
-(`when`, `repeat`, `count`, `present`) are in runs.txt.
+change. Statements after a return, break or continue are conditional on flags of these. JAX does not trace the
+method: choices that depend on the method alone are made while it traces the rest. The functions that this
+text calls (`when`, `repeat`, `count`, `present`) are in runs.txt.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ CHANGE_EXTENTS = {
 
 
 def left_text(has: Collection[str]) -> str:
-    """Return why a run ended: its next step needs what a program with the features ``has`` lacks."""
+    """Return the message of a run that ended because a program with the features ``has`` cannot continue it."""
     return _OTHER_CONFIGURATION if "configurations" in has else _OTHER_SPEEDS
 
 

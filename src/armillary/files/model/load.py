@@ -49,8 +49,8 @@ from armillary.untyped import DataMapping, DataTable, Given
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
 _WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
 _FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *QUANTITIES}
-# Sections whose entries texts can name; those whose entries make further names of their own, as brakes and
-# gyros do; and those whose entries only have names.
+# Sections by what their entries name: texts can name the entries; the entries make further names, as brakes
+# and gyros do; the entries have names that no text can use.
 _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
           "attractors", "fmus", "blocks", "loads")  # fmt: skip
 _MAKERS = ("bodies", "fmus", "blocks", "loads")
@@ -269,8 +269,8 @@ def _entry(section: str, given: Mapping[str, object], names: _NewNames) -> DataT
 
 
 def _with_one_gravity(parts: list[ModelPart]) -> list[ModelPart]:
-    """Return the parts with one statement of gravity: the whole model's, or else the first one of a part; the
-    files of all others must then state the same.
+    """Return the parts with one statement of gravity: the whole model's, if it has one, else the first
+    part's. In the second case all other parts must state the same gravity.
     """
     stated = [part for part in parts if "gravity" in part.data]
     if not stated:

@@ -271,8 +271,8 @@ def _to_link_axes(
     place: np.ndarray,
     turned: np.ndarray,
 ) -> Inertial:
-    """Transform a part from a shape's axes to its link's axes; ``place`` and ``turned`` belong to frames
-    between.
+    """Transform a part from a shape's axes to its link's axes. The shape is at ``where``, turned by R, in a
+    frame that is at ``place``, turned by ``turned``, in the link.
     """
     whole = turned @ R
     inertia = whole @ part.inertia @ whole.T
@@ -348,7 +348,7 @@ def geom_visual(
 ) -> Visual | None:
     """Return a geom, with the defaults of its class, as a visual of its link; `None` if it is not shown.
 
-    ``place`` and ``turned`` belong to the frames between the link and the geom.
+    ``place`` and ``turned`` are the pose in the link of the frames around the geom.
     """
     if geom.number("group", 0.0) > _SHOWN:
         return None

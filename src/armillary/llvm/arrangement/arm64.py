@@ -134,7 +134,8 @@ class Arm64(MachineCode):
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         arrays = list(self.arrays)
-        if not any(map(_takes_spare, order)):  # spare registers are free: batches take 0.99 of the time
+        # then values may use the spare registers: batches take 0.99 of the time
+        if not any(map(_takes_spare, order)):
             self.room[8:8] = reversed(SPARE)  # before registers to be saved
             self.size += len(SPARE)
         self.pass_over(order)
@@ -456,7 +457,8 @@ def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
     would finish together with a slower one that started before it; random sequences of two latencies lose a
     tenth of the time. If only sums are replaced, the Stanford arm takes 0.97 of the time; a chain of eight
     bodies, one of 64, and 12 models on average 0.98. If only sums with two spare cycles are replaced: 0.985.
-    Operations on pairs are not replaced; in code that is mostly pairs no sums are, since it gains nothing.
+    Operations on pairs are not replaced. If most of the code is pairs, sums of single doubles are not
+    replaced either, since that would save nothing.
     """
     real = [o for o in operations if o.shape is not None]
     single = sum([o.shape.wide for o in real]) < _PAIRS * len(real)

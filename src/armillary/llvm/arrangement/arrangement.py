@@ -2,8 +2,8 @@
 
 A section is one block of hundreds of operations, with more live values than a machine has registers. LLVM
 orders the operations for few live values, keeps numbers and inputs in registers, and spills results to make
-room. On a Neoverse N1, on which a store takes the slot of an addition, the spills take a fifth of the
-Stanford arm's time. Here
+room. On a Neoverse N1 a store takes the slot of an addition, and the spills take a fifth of the time of the
+Stanford arm. In this file
 
     1. operations start in the order of a model machine: of the ready operations, the one with the longest
        chain of users first. While more values than a limit are alive, the operation that leaves the fewest
@@ -88,10 +88,10 @@ def schedule_and_allocate(
 ) -> tuple[list[str], list[str]]:
     """Return the ``alloca`` for spilled values, and lines with operations in a new order, loads, stores.
 
-    The order is for a machine with ``registers`` registers for doubles. ``loads`` has values that are loaded
-    when used, ``opposites`` values with the values that they negate; a negated operand costs nothing. Stored
-    results may be loaded again from their array, so no other array may alias the arrays of ``stores``. If
-    ``registers`` is 0, LLVM decides the order, loads and stores.
+    The order is for a machine with ``registers`` registers for doubles. ``loads`` names the values that are
+    loaded when they are used. ``opposites`` gives, for each opposite, the value that it negates; a negated
+    operand costs nothing. Stored results may be loaded again from their array, so no other array may alias
+    the arrays of ``stores``. If ``registers`` is 0, LLVM decides the order, loads and stores.
     """
     if not registers:
         own, given = stored_values(stores, {line[0] for line in lines})
@@ -128,8 +128,8 @@ def chosen_order(
 ) -> list[Operation]:
     """Return the operations whose values are used or stored, in the order of the model machine.
 
-    Both values of each of ``pairs`` stay alive until both are computed. ``change`` may replace operations; it
-    is called with the cycles by which each operation may be late.
+    In each of ``pairs`` both values stay alive until the second is computed. ``change`` may replace
+    operations; it is called with the cycles by which each operation may be late.
     """
     needed = _needed_operations(operations, results)
     if not pairs:
@@ -174,7 +174,7 @@ class Operation:
 
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
-        self.addend = ""  # an operand needed later than the others (``order_and_registers.py``)
+        self.addend = ""  # the operand that may arrive later than the others (``order_and_registers.py``)
         # An operand that needs no register: its value is moved to the result's register, or memory is copied.
         self.renewed = ""
         several = len(operands) > 2 or (len(operands) == 2 and operands[0] == operands[1])

@@ -1,11 +1,12 @@
 """The order of operations and the choice of values in registers (``arrangement.py``), by compiled code.
 
 The model machine visits each operation many times. Among the operations that can start, operation i with the
-least key goes first. The key is i − size·behind if its operands are ready, and i + size·begin if they are
-ready only at a later cycle, ``begin``. While too many values are alive, the operation that leaves the fewest
-live values goes first: among operations with ready operands, or among all if the machine is ``patient``. Even
-then an operation is not delayed if its chain would end ``excess`` operations or more after all remaining
-operations, at two per cycle: the last part of a section would wait for it.
+least key goes first. If its operands are ready, the key is i − size·behind, where ``behind`` is the length in
+cycles of the longest chain that begins with i: so the longest chain goes first. If they are ready only at a
+later cycle, ``begin``, the key is i + size·begin. While too many values are alive, the operation that leaves
+the fewest live values goes first: among operations with ready operands, or among all if the machine is
+``patient``. An operation is not delayed in this way if its chain would end later, by ``excess`` operations or
+more, than all remaining operations at two per cycle: the end of the section would have to wait for it.
 
 The choice of values that give up their registers visits all values. Its result is a list of steps: operations
 by index, in their order, with loads, stores and drops of values between them. This file does not number

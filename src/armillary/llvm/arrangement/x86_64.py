@@ -44,11 +44,12 @@ _SAVED = (3, 5, 12, 13, 14, 15)  # must be saved for the caller
 SIGNS, SIZES = 0, 32  # offsets of the masks of signs and of all other bits
 _MASKS = pack("<8Q", *[1 << 63] * 4, *[(1 << 63) - 1] * 4)
 _LIMIT, _NO_LIMIT = "limit", (1 << 64) - 1
-# Code beyond some 7 kB does not stay in the cache of decoded instructions, and the core decodes 17 to 21
-# bytes per cycle, not faster than it executes. So numbers and stored values are addressed with offsets of one
+# Code beyond some 7 kB does not stay in the cache of decoded instructions, and the core then decodes 17 to 21
+# bytes per cycle, no more than it executes. So numbers and stored values are addressed with offsets of one
 # byte from registers below 8, two or three of them in longer code: instructions are 1 to 4 bytes shorter.
-# Derivatives of arms and legged robots take 0.91 to 1.00 of the time, A and B 0.92 to 1.00. If slots on the
-# stack are reused, nearer to the address, most take 0.99 of this time, but A and B of a humanoid 1.02.
+# Derivatives of arms and legged robots take 0.91 to 1.00 of the time, A and B 0.92 to 1.00. Reused slots on
+# the stack are nearer to the address: most models then take 0.99 of this time, but A and B of a humanoid
+# 1.02.
 _LONG, _LONGER = 200, 600  # operations
 _REACH = 256  # bytes that an address covers
 _FRAME = "frame"  # the stack pointer before alignment
@@ -461,8 +462,9 @@ class X86(MachineCode):
         return -1
 
 
-# On Skylake with 32 registers, Spacecraft 2 (2 operations per cycle) takes 13 % less with the limit 48 than
-# with 32, an arm 3 % less; a quadruped (3) takes 3 % more, without packs of four 13 % more.
+# On Skylake with 32 registers, the limit 48 instead of 32 makes Spacecraft 2 (2 operations per cycle) take
+# 13 % less time, an arm 3 % less, a quadruped (3 operations per cycle) 3 % more, and a quadruped without
+# packs of four 13 % more.
 _LIMITS = {
     32: ((2, 48, 0, False, NO_EXCESS), (inf, 32, 0, True, NO_EXCESS)),
     16: ((2, 24, 0, False, NO_EXCESS), (inf, 16, 0, True, NO_EXCESS)),
