@@ -4,7 +4,7 @@
     derivatives of a scalar by these  →  by (x₀, v, p)   backwards: the discrete adjoint, adjoint_loop.py
 
 Numbers are in the model's own units. The steps are given; one compiled loop makes the steps of many runs.
-Errors name contacts, memories that change at steps and, in batches, events, which are not supported.
+Contacts, memories that change at steps and, in batches, events are not supported; errors name them.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ class RunMap:
 
     ``inputs`` are the names of memories whose values the caller gives, ``parameters`` the names of parameters
     with derivatives, and ``cost`` is an expression that is integrated over time. With ``through_events`` the
-    caller runs the pieces between events and applies the jumps itself (``event_jumps.py``). ``width`` numbers
-    are integrated. A `TangentMap` has also ``moved`` numbers, directions that are constant in each step.
+    caller runs the pieces between events and applies the jumps itself (``event_jumps.py``). ``width`` is the
+    number of integrated values, ``moved`` the number of further values, which are constant in each step: the
+    directions of a `TangentMap`.
     """
 
     def __init__(

@@ -5,8 +5,8 @@
     step       (x, v, p)         → x after one step with v held
     run        (x, v₀ … v_N, p)  → x at the start and after each step
 
-Arrays may have any leading axes, which are runs of one compiled loop. The bridges to JAX and PyTorch call
-these functions. All numbers but outputs are in the model's own units. Arguments of single precision are
+Arrays may have any leading axes: their elements are runs of one compiled loop. The bridges to JAX and PyTorch
+call these functions. All numbers but outputs are in the model's own units. Arguments of single precision are
 computed in double precision; results are then single.
 """
 

@@ -2,7 +2,8 @@
 
 Arguments mean the same as in `armillary.gym.ModelEnvironments`; only CuPy is needed. Actions,
 observations, rewards and ends are CuPy arrays, which other libraries accept by DLPack without a copy. When a
-copy of the model ended, the kernel draws its next start and parameters, from a seed, its number and episode.
+copy of the model ended, the kernel draws its next start and parameters, from a seed, the copy's number and
+its episode.
 """
 
 from __future__ import annotations

@@ -184,8 +184,8 @@ class EnvironmentLoop(LaneFunction):
     in which they end.
 
     Unlike in batches, the sines of later stages are not computed from the sines of the first stage: inputs
-    are held for long steps, in which angles turn too far. For cart and pole at 20 ms a copy takes 111 ns, not
-    132.
+    are held for long steps, in which angles turn too far. A step of 20 ms of the cart and pole takes 111 ns
+    per copy, and 132 ns with such sines.
     """
 
     def __init__(

@@ -4,7 +4,7 @@
 
 φ is RK4 over the time between two measurements, in parts of at most ``step``; measured inputs are
 interpolated linearly. W is the intensity of white noise on the rates, and Φ the derivative of the state at
-the next measurement by the state at which the noise acts. The extended filter uses exact derivatives of φ
+the next measurement by the state at the instant of the noise. The extended filter uses exact derivatives of φ
 and h; the unscented filter sends 2 n + 1 points through both, and has Φ at their mean. The smoother goes back
 from the last measurement to the first.
 

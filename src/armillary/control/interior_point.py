@@ -491,7 +491,8 @@ class InteriorPoint:
     def _accepts(self, point: _Point, theta: float, phi: float, rate: float, size: float) -> bool:
         """Return whether the filter accepts a point.
 
-        If it accepts the point, and not for its barrier function (Armijo), the current one joins the filter.
+        If it accepts the point, but not because the barrier function falls enough (Armijo), the current point
+        joins the filter.
         """
         now, value = point.theta, point.phi
         if not now <= self.theta_max or any(now >= t and value >= f for t, f in self.filter):

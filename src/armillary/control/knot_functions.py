@@ -147,7 +147,8 @@ class KnotFunctions:
 
     ``unknowns`` are the symbols, besides state and memory, whose values are given at each call. In the
     ``tier`` "quick" results are lists of operations; results with lookup tables or functions of the user,
-    which lists cannot have, are compiled without a search for common factors and LLVM's optimisation.
+    which lists cannot have, are compiled, without a search for common factors and without LLVM's
+    optimisation.
     """
 
     def __init__(
@@ -301,7 +302,7 @@ class KnotFunctions:
         further: Sequence[Expr] = (),
         compiled: Callable[[], ModelFunctions] | None = None,
     ) -> PointFunction:
-        """Return a list of operations in the quick tier, if the results have no others; else machine code."""
+        """Return machine code or, in the quick tier, a list of operations if the results need no others."""
         if self._tier == "quick":
             equations = self.equations
             program, forces = equations.program, equations.targets.forces

@@ -6,8 +6,8 @@
     subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends
 
 E and W are the mesh's matrices of differences and of integration, b its weights, L the running cost.
-Functions at all points are evaluated by compiled loops (``point_values.py``); rows and matrices are sums of
-their values with constant coefficients (``point_values.py``).
+Compiled loops evaluate the functions at all points; rows and matrices are sums of their values with constant
+coefficients (``point_values.py``).
 
 The phases of a motion form one program: each phase has its variables and rows, and links connect phases,
 

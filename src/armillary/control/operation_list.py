@@ -5,10 +5,10 @@ An operation makes a row of numbers, one for each point of a block, from rows:
     add      c = a + b            fuse     d = a·b + c
     call     c = f(a, b), a function of the C library, point by point
 
-Nothing is compiled, so a list is ready in microseconds per operation, where LLVM takes some thirty. One
-choice of the operation serves a block of 16 points (with AVX-512), so from some ten points on a list is as
-fast as code that LLVM only translates; optimised code is several times as fast. Rows that depend on
-parameters alone are computed once.
+Nothing is compiled: to prepare a list takes a few microseconds per operation, and LLVM takes some thirty. The
+routine chooses each operation once for a block of 16 points (with AVX-512). So from about ten points on a
+list is as fast as machine code without optimisation; optimised code is several times as fast. Rows that
+depend on parameters alone are computed once.
 """
 
 from __future__ import annotations
@@ -396,7 +396,7 @@ def _allocate(writer: _Writer, entered: Sequence[int], results: Sequence[int]) -
             free.append(count)
             count += 1
         place[operation[1]] = free.pop()
-        if operation[1] not in last:  # nobody needs it
+        if operation[1] not in last:  # no operation and no result reads it
             free.append(place[operation[1]])
     return place, count
 

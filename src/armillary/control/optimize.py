@@ -351,11 +351,12 @@ def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) ->
 
 
 def _phase_scale(program: NonlinearProgram, sizes: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return the scales of one phase: sizes, but their fourth root within a factor ``_PLAIN`` of 1.
+    """Return the scales of one phase: the sizes or, for sizes within a factor ``_PLAIN`` of 1, their fourth
+    roots.
 
-    With bounds that are wide for a motion, sizes themselves would make its changes small. The problems of
-    ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all (the minimum-time slew 208),
-    and 2,085 (1,318) with the sizes themselves.
+    If bounds are much wider than the motion, its changes would be small in terms of sizes. The problems of
+    ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all, of which the minimum-time
+    slew takes 208; with sizes as scales they take 2,085, and the slew 1,318.
     """
     x, v, p = program.split(sizes)
     x, v = (np.broadcast_to(a.max(axis=0), a.shape) for a in (x, v))
@@ -390,7 +391,8 @@ def program_limits(problem: Problem, program: NonlinearProgram) -> Limits:
         both = np.array(conditions)
         row_low[start : start + len(both)], row_high[start : start + len(both)] = both[:, 0], both[:, 1]
     first = np.arange(program.offsets[1], program.offsets[2])
-    if len(first):  # Extrapolation of an input that is given has no unknown: IPOPT counts such rows.
+    # The row of a given input has no unknown: leave it free, since IPOPT counts equations and unknowns.
+    if len(first):
         own = np.append(0, program.mesh.collocated[0])
         held = program.split(low == high)[1][own].all(axis=0)
         row_low[first[held]], row_high[first[held]] = -np.inf, np.inf
@@ -491,7 +493,7 @@ def _middle(limits: Range, along: Range, otherwise: float = 0.0) -> float:
 
 
 def interval_errors(problem: Problem, motion: Motion) -> np.ndarray:
-    """Return ∫ |ẋ − f(x)| over each interval, relative to each state's size; the largest over the states.
+    """Return the largest ∫ |ẋ − f(x)| over each interval, among the states, each relative to its size.
 
     ẋ is the slope of the collocation polynomials. Source: Betts (2010), section 4.7.
     """

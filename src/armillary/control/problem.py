@@ -335,7 +335,8 @@ def _duration(given: object) -> Range:
     return low, high
 
 
-_DEPENDENT = 1e-9  # least part of a column that earlier ones do not span, relative to the largest column
+# least part of an independent column that earlier columns do not span, relative to the largest column
+_DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True)

@@ -187,9 +187,9 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
 
         P ← Z + Fᵀ P (I + G P)⁻¹ F
 
-    and F, G and Z are doubled until they span it. The parts never mix growing and decaying modes, so neither
-    stability nor rounding limits the length of an interval. Between two times, elements of H are cubic
-    splines.
+    and F, G and Z are doubled until they span the interval. A part never mixes growing and decaying modes, so
+    neither stability nor rounding limits the length of an interval. Between two times, elements of H are
+    cubic splines.
 
     Source: Blanes, Casas, Oteo and Ros (2009), The Magnus expansion and some of its applications, Physics
     Reports 470, 151–238, section 5; Chu, Fan and Lin (2005), A structure-preserving doubling algorithm for
@@ -213,7 +213,7 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
     return costs
 
 
-_SHORT = 0.5  # of an interval's Hamiltonian matrix: the norm of a part, in which all modes are alike
+_SHORT = 0.5  # largest norm of a part's Hamiltonian matrix: growing and decaying modes differ little there
 
 
 def _riccati_map(omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The gradient of a scalar of a run by its start, parameters and inputs, found in one run and one pass back.
+"""The gradient of a scalar of a run by its start, parameters and inputs, from one run and one backward pass.
 
     J = ∫ cost dt + Σ sample_cost(samples) + final_cost(end)
 
@@ -401,8 +401,8 @@ class _GradientRun:
             )
 
     def _input_names(self) -> tuple[str, ...]:
-        """Return the memories that the run map takes as inputs: with data, with derivatives by them, or with
-        a computed start.
+        """Return the memories that the run map takes as inputs: those with data, with derivatives by them, or
+        with a computed start.
         """
         chosen = {d.name for d in self.directions if d.role == "memory"}
         driven = set(self.driven.pieces) if self.driven else set()

@@ -8,7 +8,7 @@ from armillary.control.nonlinear_program import Limits, PhasedProgram
 from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
 _STEEP = 100.0  # largest slope of scaled rows and of the scaled cost at the start
-_FLAT = 1e-3  # costs with smaller slopes and curvatures are magnified: else any motion would count as optimal
+_FLAT = 1e-3  # costs with smaller slopes and curvatures are magnified, or any motion would count as optimal
 _MOST = 1e5  # largest value of a magnified cost, whose rounding must stay far below tolerances
 
 
@@ -98,7 +98,9 @@ class ScaledProgram:
     # ------------------------------------------------------------ values
 
     def values(self, x: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the scaled cost, and the rows, which are zero if satisfied; z is ``whole(x)``."""
+        """Return the scaled cost, and the rows, which are zero where the constraints are met; z is
+        ``whole(x)``.
+        """
         c: np.ndarray = self.program.constraints(z)
         c -= self._target
         c *= self.row_scale

@@ -264,7 +264,7 @@ def _stages() -> list[tuple[float, float, float]]:
 def run_errors(program: ShootingProgram, z: np.ndarray) -> np.ndarray:
     """Return Richardson's error estimate (order 4) for each interval, from twice as many steps.
 
-    Errors are relative to each state's size; the largest over the states.
+    The error of an interval is the largest over the states, each relative to its size.
     """
     once, twice = (program.end_states(z, steps)[0] for steps in (program.steps, 2 * program.steps))
     sizes = 1.0 + np.abs(program.split(z)[0]).max(axis=0)

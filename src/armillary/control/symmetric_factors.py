@@ -1,18 +1,18 @@
 """L D Lᵀ factors and inertia of sparse symmetric indefinite matrices whose variables are ordered in time.
 
 This is a frontal method. The elements of one group of variables after another are added to a dense matrix,
-the front. Its open variables, which no later group contains, are eliminated by pivots of one or two rows. A
-pivot too small for stability stays in the front until others have been eliminated. D has as many negative
-eigenvalues as the matrix; their number distinguishes a minimum from a saddle.
+the front. Variables of the front that no later group contains are *open*: they are eliminated by pivots of
+one or two rows. A pivot too small for stability stays in the front until others have been eliminated. D has
+as many negative eigenvalues as the matrix; their number distinguishes a minimum from a saddle.
 
 The variables of later groups come first in the front, then the open ones. Rows of open variables have both
 triangles, so that a search for pivots reads contiguous rows. Each pivot updates these rows at once; the rest
 of the front is updated once per group, four pivots at a time. This takes 0.4 of the time of a front that
 every pivot updates as a whole, with factors stored by elements.
 
-If a front outgrows its plan, the matrix is scaled so that the largest element of each row is near 1. Without
-it, with δ_w of 1e5, rows of a step's matrix have pivots of 1e-5 beside elements near 1 in the column of a
-free duration, whose group is last: all rows wait for it.
+If a front outgrows its plan, the matrix is scaled so that the largest element of each row is near 1. An
+unscaled matrix of a step with δ_w = 1e5 has rows with pivots of 1e-5 and an element near 1 in the column of a
+free duration. The duration's group is last, so the pivots of all these rows would be delayed to the end.
 
 Sources: Duff and Reid (1983), The multifrontal solution of indefinite sparse symmetric linear systems, ACM
 Transactions on Mathematical Software 9, 302–325, for the test of pivots; Bunch and Kaufman (1977); Ruiz

@@ -85,7 +85,7 @@ class Element:
         return group.children if group else []
 
     def only(self, tag: str) -> Element | None:
-        """Return the child of this kind, or `None`. If there are two, return the first, as other programs do."""
+        """Return the child of this kind, or `None`; if there are two, the first, as in other programs."""
         found = [child for child in self.children if child.tag == tag]
         for extra in found[1:]:
             extra.second = True

@@ -84,7 +84,7 @@ CHANGE_EXTENTS = {
 
 
 def left_text(has: Collection[str]) -> str:
-    """Return the message of a run that ended because a program with the features ``has`` cannot continue it."""
+    """Return the message of a run that a program with the features ``has`` cannot continue."""
     return _OTHER_CONFIGURATION if "configurations" in has else _OTHER_SPEEDS
 
 
