@@ -5,7 +5,8 @@
 Steps of RK4 per second of cart and pole through `gymnasium.vector.VectorEnv` (Gymnasium needed), by CPU time
 and by the clock with two threads, random actions and resets included; and the time of a gradient of a 2-s run
 of a quadruped and of ANYmal (if example-robot-data is installed) by all of its initial values beside that of
-the run, in turns, the least of several; and an iteration of iLQR for a six-axis arm with 30 steps of 10 ms.
+the run, in turns, the least of several; and an iteration of iLQR for a six-axis arm with 30 steps of 10 ms, a
+whole call with one iteration, and a sample of nonlinear predictive control.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ def gradient_ratio(system: Any, joint: str) -> tuple[float, float]:
     return run, gradient / run
 
 
-def plan_times() -> tuple[float, float]:
-    """Seconds of an iteration of iLQR from rest, and of a call with one iteration from the last plan."""
+def plan_times() -> tuple[float, float, float]:
+    """Seconds of an iteration of iLQR from rest, of a call with one iteration from the last plan, and of a
+    sample of predictive control.
+    """
     model = six_axis_arm().derive().compile()
     torques = [f"torque_{i}" for i in range(1, 7)]
     goal = dict(zip(model.coordinate_names, (0.6, -0.4, 0.8, 0.3, -0.5, 0.2), strict=True))
@@ -68,9 +71,12 @@ def plan_times() -> tuple[float, float]:
     )
     found = model.ilqr(0.3, **how)
     near = {"guess": found.input, "initial": {"link_1.q1": 0.02}, "iterations": 1}
-    work = lambda: model.ilqr(0.3, **how), lambda: model.ilqr(0.3, **how, **near)
-    whole, one = least_seconds(work, REPEATS)
-    return whole / (len(found.costs) - 1), one
+    law, start = model.nmpc(0.3, **how), [0.0] * (2 * len(goal))
+    work = (
+        lambda: model.ilqr(0.3, **how), lambda: model.ilqr(0.3, **how, **near), lambda: law.input(start)
+    )  # fmt: skip
+    whole, one, sample = least_seconds(work, 10 * REPEATS)
+    return whole / (len(found.costs) - 1), one, sample
 
 
 def main() -> None:
@@ -93,9 +99,11 @@ def main() -> None:
             print(f"{name}: {missing}")
             continue
         print(f"{name}, 2 s of rk4 at 1 ms: run {1e3 * seconds:.2f} ms, gradient {ratio:.2f} times that")
-    iteration, call = plan_times()
+    iteration, call, sample = plan_times()
     print(
-        f"iLQR of a six-axis arm: {1e3 * iteration:.2f} ms an iteration, {1e3 * call:.2f} ms a call with one"
+        f"iLQR of a six-axis arm: {1e3 * iteration:.2f} ms an iteration, {1e3 * call:.2f} ms a call with "
+        "one, "
+        f"{1e3 * sample:.2f} ms a sample of predictive control"
     )
 
 

@@ -34,6 +34,7 @@ from armillary.control.ilqr import IteratedRegulator
 from armillary.control.jax_functions import JaxFunctions
 from armillary.control.optimum import Optimum, PhasedOptimum
 from armillary.control.predictive import PredictiveRegulator
+from armillary.control.receding import RecedingRegulator
 from armillary.control.regulators import KalmanGain, OutputRegulator, Regulator
 from armillary.control.run_gradient import RunGradient
 from armillary.control.torch_functions import TorchFunctions
@@ -140,6 +141,7 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Regulator, "Made by `Model.lqr` and `control.lqr`.", ()),
     (TrackingRegulator, "Made by `Model.lqr_along`.", ()),
     (IteratedRegulator, "Made by `Model.ilqr`.", ()),
+    (RecedingRegulator, "Made by `Model.nmpc`.", ()),
     (PredictiveRegulator, "Made by `Model.mpc` and `control.mpc`.", ()),
     (KalmanGain, "Made by `control.kalman`.", ()),
     (OutputRegulator, "Made by `control.lqg`.", ()),
@@ -178,7 +180,7 @@ VERIFICATION_HEAD = """Names of `armillary.verification`, for what `armillary ve
 
 
 CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
-`lqr`, `lqr_along`, `ilqr`, `mpc`, `estimate`, `optimize`, `gradient`, `to_jax`, `to_torch` and
+`lqr`, `lqr_along`, `ilqr`, `nmpc`, `mpc`, `estimate`, `optimize`, `gradient`, `to_jax`, `to_torch` and
 `second_derivatives`.
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.control.compiled_sweeps import prepare_sweep
+from armillary.control.compiled_sweeps import pad_rows, prepare_sweep
 from armillary.control.plant import plant
 from tests.control.systems import bead, cart_pole, slider
 from tests.later import later
@@ -14,16 +14,22 @@ from tests.later import later
 linalg = later("scipy.linalg")
 
 
-def test_on_a_linear_model_one_iteration_gives_the_discrete_riccati_solution():
-    """The step map of the double integrator is exact: x⁺ = F x + G v. The cost is ½ x₀ᵀ P₀ x₀."""
-    found = slider().ilqr(
-        1.0, step=0.1, inputs=["F"], Q=[1.0, 0.5], R=0.2, final=[3.0, 4.0], initial={"b.q1": 1.0}
-    )
+def riccati():
+    """The gain of the first of ten steps of the slider, and the cost to go before it."""
     F, G = np.array([[1, 0.1], [0, 1]]), np.array([[0.005], [0.1]])
     Q, R, P = 0.1 * np.diag([1.0, 0.5]), 0.1 * np.array([[0.2]]), np.diag([3.0, 4.0])
     for _ in range(10):
         K = np.linalg.solve(R + G.T @ P @ G, G.T @ P @ F)
         P = Q + F.T @ P @ (F - G @ K)
+    return K, P
+
+
+def test_on_a_linear_model_one_iteration_gives_the_discrete_riccati_solution():
+    """The step map of the double integrator is exact: x⁺ = F x + G v. The cost is ½ x₀ᵀ P₀ x₀."""
+    found = slider().ilqr(
+        1.0, step=0.1, inputs=["F"], Q=[1.0, 0.5], R=0.2, final=[3.0, 4.0], initial={"b.q1": 1.0}
+    )
+    K, P = riccati()
     assert found.converged and found.cost == pytest.approx(0.5 * P[0, 0], rel=1e-10)
     assert np.allclose(found.K[0], -K, rtol=1e-8)
 
@@ -124,16 +130,16 @@ def test_the_compiled_sweep_is_that_of_numpy():
     bent = bent + np.swapaxes(bent, 2, 3)
     weights = tuple(a @ a.T + np.eye(len(a)) for a in (rng.normal(size=(k, k)) for k in (n, m, n)))
     limits, target = (np.full(m, -0.25), np.full(m, 0.25)), rng.normal(size=n)
-    sweep = prepare_sweep((N, n, m), target, weights, limits, F, curved=True)
+    sweep = prepare_sweep((N, n, m), target, weights, limits, pad_rows(F, n, m), curved=True)
     sweep(x=x, v=v, curvatures=bent, settings=(0.1, 0.3))
-    d, K, (solved, slope, _) = sweep["d"], sweep["K"], sweep["found"]
+    d, K, (solved, slope, _) = sweep["d"], sweep["K"][:, :, :n], sweep["found"]
     known = sweep_in_numpy(x, v, F, bent, target, weights, limits, 0.1, 0.3)
     assert np.any(np.isclose(np.abs(v + d), 0.25)) and np.any(np.abs(v + d) < 0.24)
     assert np.allclose(d, known[0], atol=1e-9) and np.allclose(K, known[1], atol=1e-8)
     assert solved and slope > 0
     price = weights[2] @ (x[-1] - target)  # of the last state: with it the inputs' curvature is made negative
     bent[-1, :, n:, n:] = -1e3 * np.sign(price)[:, None, None] * np.eye(m)
-    sweep(curvatures=bent, settings=(0.1, 0.0), d=0.0, K=0.0, found=0.0)
+    sweep(curvatures=bent, settings=(0.1, 0.0))
     assert not sweep["found"][0]
 
 

@@ -9,8 +9,8 @@ models are in ``stages/analyses.py``; functions of a linear model are public her
                             code or, for single problems, as lists of operations (operation_list.py)
     regulators.py           LQR, Kalman gains and LQG at an operating point, which must be steady
     tracking.py             LQR along a run
-    ilqr.py                 the best inputs from a start, by iterated LQR
-    predictive.py           model predictive control in a fixed time, as expressions
+    ilqr.py                 the best inputs from a start, by iterated LQR; receding.py plans again and again
+    predictive.py           linear model predictive control in a fixed time, as expressions
     estimation.py           EKF, UKF and the smoother over measured data
     optimize.py             optimal motions, also in phases: problem.py reads the problem, scheme.py
                             discretises it, nonlinear_program.py has its derivatives, from point_values.py;

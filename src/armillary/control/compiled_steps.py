@@ -45,7 +45,7 @@ ROLLOUTS = RoutineLayout(
         *("rates", "constants", "memory"),
         "places",  # whole numbers: indices of the inputs in the memory
         *("settings", "x", "v", "d", "K", "low", "high", "sizes", "motions", "held"),
-        *STEP_WORK,
+        *("target", "Q", "R", "S", "costs", "off", *STEP_WORK),
     ),
 )
 
@@ -106,21 +106,27 @@ def prepare_rollouts(
     shape: tuple[int, int, int],
     step: float,
     limits: tuple[np.ndarray, np.ndarray],
+    target: np.ndarray,
+    weights: tuple[np.ndarray, np.ndarray, np.ndarray],
     sizes: np.ndarray,
 ) -> PreparedRoutine:
     """Return the rollouts of ``shape`` (steps, states, inputs) for all α, which ``sizes`` has.
 
-    A call takes the place x̄, v̄ and the law d, K; motions[:, 0] is the start, at t = 0. It finds ``motions``,
-    sizes × (steps + 1) × states, and the inputs ``held``, sizes × steps × inputs.
+    A call takes the place x̄, v̄ and the law d, K; motions[:, 0] is the start, and ``settings`` are the step
+    and the time of the start. It finds ``motions``,
+    sizes × (steps + 1) × states, the inputs ``held``, sizes × steps × inputs, and ``costs`` by the
+    ``weights`` Q, R and S about the ``target``.
     """
     (N, n, m), rows = shape, len(sizes)
     work: dict[str, int | np.ndarray] = {
         "steps": N, "states": n, "inputs": m, "rows": rows, "rates": rates,
         "constants": np.array(constants), "memory": real_array(memory.copy()),
-        "places": whole_array(places), "settings": np.array([step]), "x": np.zeros((N + 1, n)),
+        "places": whole_array(places), "settings": np.array([step, 0.0]), "x": np.zeros((N + 1, n)),
         "v": np.zeros((N, m)), "d": np.zeros((N, m)), "K": np.zeros((N, m, n)), "low": real_array(limits[0]),
         "high": real_array(limits[1]), "sizes": real_array(sizes), "motions": np.empty((rows, N + 1, n)),
-        "held": np.empty((rows, N, m)), **step_work(_METHOD, n),
+        "held": np.empty((rows, N, m)), "target": real_array(target), "costs": np.empty(rows),
+        **{name: real_array(w) for name, w in zip("QRS", weights, strict=True)},
+        "off": np.empty(max(n, 1)), **step_work(_METHOD, n),
     }  # fmt: skip
     return _rollouts().prepare("roll", ROLLOUTS, work)
 
@@ -131,15 +137,31 @@ def roll_text() -> str:
     f = StepRoutine(module, ROLLOUTS, _METHOD, "roll")
     N, n, m = f["steps"], f["states"], f["inputs"]
     motions, held = f.vector("motions"), f.vector("held")
-    with f.each(f["rows"]) as row, f.each(N) as k:
-        here = Span(f, motions.at((row * (N + 1) + k) * n))
-        after = Span(f, motions.at((row * (N + 1) + k + 1) * n))
-        own = Span(f, held.at((row * N + k) * m))
-        _hold_inputs(f, row, k, here, own)
-        h = f.vector("settings")[0]
-        f.step(k.to_real() * h, h, here, after)
+    with f.each(f["rows"]) as row:
+        h, cost = f.vector("settings")[0], Local(f, f.real(0.0))
+        with f.each(N) as k:
+            here = Span(f, motions.at((row * (N + 1) + k) * n))
+            after = Span(f, motions.at((row * (N + 1) + k + 1) * n))
+            own = Span(f, held.at((row * N + k) * m))
+            _hold_inputs(f, row, k, here, own)
+            running = _quadratic_form(f, m, f.vector("R"), own) + _cost_of_state(f, "Q", here)
+            cost.set(cost.get() + h * running)
+            f.step(f.vector("settings")[1] + k.to_real() * h, h, here, after)
+        last = Span(f, motions.at((row * (N + 1) + N) * n))
+        f.vector("costs")[row] = 0.5 * (cost.get() + _cost_of_state(f, "S", last))
     f.give()
     return str(module)
+
+
+def _cost_of_state(f: Routine, weight: str, here: Span) -> Value:
+    n, off, target = f["states"], f.vector("off"), f.vector("target")
+    with f.each(n) as i:
+        off[i] = here[i] - target[i]
+    return _quadratic_form(f, n, f.vector(weight), off)
+
+
+def _quadratic_form(f: Routine, n: Value, matrix: Span, x: Span) -> Value:
+    return f.sum(n, lambda i: x[i] * f.dot(n, Span(f, matrix.at(i * n)), x))
 
 
 def _hold_inputs(f: Routine, row: Value, k: Value, here: Span, own: Span) -> None:

@@ -46,7 +46,7 @@ _WHOLE = 1e-6  # share of a step by which the duration may differ from a whole n
 _ACCEPTED = 1e-4  # least share of the expected decrease for an accepted step
 
 # The problem of the last call with a plant: a controller that plans again and again gives the same settings.
-_last_problems: WeakKeyDictionary[Plant, tuple[object, _Problem]] = WeakKeyDictionary()
+_last_problems: WeakKeyDictionary[Plant, tuple[object, QuadraticProblem]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,13 +82,14 @@ class IteratedRegulator:
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class QuadraticProblem:
     """What calls of ``ilqr`` with the same settings have in common: N steps of length h, and the costs.
 
     Costs are quadratic about a target, with the factors ½ and, for the running cost, the step. ``spare`` are
     routines with their arrays that no call uses now: a call takes one out, so that threads share none.
     """
 
+    verb: str  # which calls it, for errors
     Q: np.ndarray
     R: np.ndarray
     S: np.ndarray
@@ -96,32 +97,37 @@ class _Problem:
     N: int
     h: float
     limits: tuple[np.ndarray, np.ndarray]
-    spare: list[_Routines] = field(default_factory=list)
-
-    def costs(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the cost of each motion of x (rows × knots × states) and v (rows × steps × inputs)."""
-        off = x - self.target
-        before, last = off[:, :-1], off[:, -1]
-        running = ((before @ self.Q) * before).sum(axis=(1, 2)) + ((v @ self.R) * v).sum(axis=(1, 2))
-        found: np.ndarray = 0.5 * (self.h * running + ((last @ self.S) * last).sum(axis=1))
-        return found
+    spare: list[Routines] = field(default_factory=list)
 
 
-class _Routines:
+class Routines:
     """The compiled loops of one problem: derivatives of steps, the sweep backwards, and motions by it."""
 
     def __init__(
-        self, motion: Plant, of: _Problem, constants: tuple[np.ndarray, np.ndarray], second: bool
+        self, motion: Plant, of: QuadraticProblem, constants: tuple[np.ndarray, np.ndarray], second: bool
     ) -> None:
         shape = of.N, len(motion.states), len(motion.inputs)
-        self.curved, self.constants = second, constants
+        self.curved = second
         self.steps = motion.prepare_step_derivatives(constants[1], of.N, of.h)
-        self.steps.arrays["t"][:] = of.h * np.arange(of.N)
+        self._times = of.h * np.arange(of.N)
         weights, slopes = (of.Q, of.R, of.S), self.steps["found"]
         self.sweep = prepare_sweep(shape, of.target, weights, of.limits, slopes, second)
         self.motions = tuple(
-            motion.prepare_rollouts(constants[0], of.N, of.h, of.limits, sizes) for sizes in _SIZES
+            motion.prepare_rollouts(constants[0], of.N, of.h, of.limits, of.target, weights, sizes)
+            for sizes in _SIZES
         )
+        self.set_time(0.0)
+
+    def set_target(self, target: np.ndarray) -> None:
+        """Set the states about which the cost is quadratic."""
+        for routine in (self.sweep, *self.motions):
+            routine.arrays["target"][...] = target
+
+    def set_time(self, t: float) -> None:
+        """Set the time of the start."""
+        self.steps.arrays["t"][:] = t + self._times
+        for motions in self.motions:
+            motions.arrays["settings"][1] = t
 
     def set_constants(self, constants: tuple[np.ndarray, np.ndarray]) -> None:
         """Set the precomputed constants of a parameter set."""
@@ -130,19 +136,19 @@ class _Routines:
             motions.arrays["constants"][...] = constants[0]
 
 
-def _problem(
-    motion: Plant, duration: float, step: float, inputs: object, weights: tuple[object, object, object],
-    target: object,
-) -> _Problem:  # fmt: skip
+def read_quadratic_problem(
+    motion: Plant, verb: str, duration: float, step: float, inputs: object,
+    weights: tuple[object, object, object], target: object,
+) -> QuadraticProblem:  # fmt: skip
     """Return the problem of these arguments; that of the last call if they are the same."""
-    key = exact_key((duration, step, inputs, weights, target))
+    key = exact_key((verb, duration, step, inputs, weights, target))
     last = _last_problems.get(motion)
     if last is not None and last[0] == key:
         return last[1]
     h, T = from_zero(step, "step"), from_zero(duration, "duration")
     N = round(T / h) if h and np.isfinite(T) else 0
     if N < 1 or abs(N * h - T) > _WHOLE * h:
-        raise ParameterError(f"ilqr needs a whole number of steps: duration {duration!r}, step {step!r}")
+        raise ParameterError(f"{verb} needs a whole number of steps: duration {duration!r}, step {step!r}")
     names = [p.name for p in motion.states]
     fx, fv = motion.factors
     steered = [p.name for p in motion.inputs]
@@ -151,12 +157,18 @@ def _problem(
         weight_matrix(m, names, what) / np.outer(fx, fx)
         for m, what in ((weights[0], "Q"), (weights[2], "final"))
     )
-    wanted = np.zeros(len(names))
-    for name, value in own_values(motion.states, table(target, "target="), "target=").items():
-        wanted[names.index(name)] = value
+    wanted = target_states(motion, target)
     limits = input_limits(inputs if isinstance(inputs, Mapping) else {}, steered)
-    found = _Problem(Q, R, S, wanted, N, h, (limits[0] * fv, limits[1] * fv))
+    found = QuadraticProblem(verb, Q, R, S, wanted, N, h, (limits[0] * fv, limits[1] * fv))
     _last_problems[motion] = key, found
+    return found
+
+
+def target_states(motion: Plant, target: object) -> np.ndarray:
+    """Return the states of a target by name, zero where it names nothing."""
+    found, names = np.zeros(len(motion.states)), [p.name for p in motion.states]
+    for name, value in own_values(motion.states, table(target, "target="), "target=").items():
+        found[names.index(name)] = value
     return found
 
 
@@ -187,14 +199,22 @@ def ilqr(
     """
     motion = steered_plant(model, inputs)
     motion.check_independent("ilqr")
-    problem = _problem(motion, duration, step, inputs, (Q, R, final), target)
+    problem = read_quadratic_problem(motion, "ilqr", duration, step, inputs, (Q, R, final), target)
     N, h, (low, high) = problem.N, problem.h, problem.limits
     fx, fv = motion.factors
     most, tolerance = count(iterations, "iterations"), from_zero(tolerance, "tolerance")
     start = motion.start(model, initial, parameters)
-    v = np.clip(_guess(motion, guess, N, fv), low, high)
-    search = _Search(motion, problem, start, parameters, second)
-    x, v, K, costs, converged, message = search.run(v, most, tolerance)
+    v = np.clip(read_guess(motion, guess, N, fv), low, high)
+    constants, spare = motion.step_constants(parameters), problem.spare
+    routines = spare.pop() if spare else None
+    if routines is None or routines.curved != second:
+        routines = Routines(motion, problem, constants, second)
+    else:
+        routines.set_constants(constants)
+    search = Search(motion, problem, routines, parameters)
+    costs, converged, message = _search_until_converged(search, start, v, most, tolerance)
+    spare.append(routines)
+    x, v, K = search.x, search.v, search.K
     time = h * np.arange(N + 1)
     given = None if parameters is None else dict(parameters)
     info = {"method": "ilqr", "step": h}
@@ -208,118 +228,120 @@ def ilqr(
     )  # fmt: skip
 
 
-class _Search:
-    """The iterations from one start."""
+def _search_until_converged(
+    search: Search, start: np.ndarray, v: np.ndarray, iterations: int, tolerance: float
+) -> tuple[list[float], bool, str]:
+    """Iterate from the motion under some inputs; return all costs, whether it converged, and a message."""
+    search.roll_out_freely(start, v)
+    if not np.isfinite(search.x).all():
+        raise ArmillaryError(
+            f"ilqr: the motion of '{search.motion.system}' under the guess is not finite; give a shorter "
+            "step, or guess= with inputs under which it stays finite"
+        )
+    costs = [search.cost]
+    for _ in range(iterations):
+        try:
+            better = search.iterate()
+        except KeyboardInterrupt:
+            return costs, False, "interrupted; this is the best motion so far"
+        small = search.slope <= tolerance * max(abs(costs[-1]), 1e-300)
+        if better:
+            costs.append(search.cost)
+            if small and costs[-2] - costs[-1] <= tolerance * max(abs(costs[-1]), 1e-300):
+                return costs, True, "converged"
+        elif small:
+            return costs, True, "converged"
+        elif search.regular > _MOST:
+            return costs, False, "no step makes the cost smaller, although its slope is not zero"
+    return costs, False, f"not converged after {iterations} iterations"
+
+
+class Search:
+    """A motion that iterations improve: states ``x``, inputs ``v``, the ``cost``, and gains ``K`` about it.
+
+    ``slope`` is the decrease of the cost per step size that the last iteration expected, ``regular`` the
+    regularisation of the next one.
+    """
 
     def __init__(
-        self,
-        motion: Plant,
-        problem: _Problem,
-        start: np.ndarray,
-        parameters: DataMapping | None,
-        second: bool,
+        self, motion: Plant, problem: QuadraticProblem, routines: Routines, parameters: DataMapping | None
     ) -> None:
-        self.motion, self.problem, self.start = motion, problem, start
-        self.parameters, self.second = parameters, second
+        self.motion, self.problem, self.routines, self.parameters = motion, problem, routines, parameters
+        N, n, m = problem.N, len(motion.states), len(motion.inputs)
+        self.x, self.v, self.K = np.zeros((N + 1, n)), np.zeros((N, m)), np.zeros((N, m, n))
+        self.cost, self.slope, self.regular = np.inf, 0.0, 0.0
 
-    def run(
-        self, v: np.ndarray, iterations: int, tolerance: float
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[float], bool, str]:
-        """Return states, inputs, gains, costs, whether the search converged, and a message."""
-        constants, spare = self.motion.step_constants(self.parameters), self.problem.spare
-        routines = spare.pop() if spare else None
-        if routines is None or routines.curved != self.second:
-            routines = _Routines(self.motion, self.problem, constants, self.second)
-        else:
-            routines.set_constants(constants)
-        found = self._iterate(routines, v, iterations, tolerance)
-        spare.append(routines)
-        return found
+    def roll_out(self, start: np.ndarray, v: np.ndarray) -> None:
+        """Make the motion from a start, under inputs with the law of the gains about the states so far."""
+        self._take(0, self._try_sizes(0, start, v, 0.0))
 
-    def _iterate(
-        self, routines: _Routines, v: np.ndarray, iterations: int, tolerance: float
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[float], bool, str]:
-        (N, m), n = v.shape, len(self.start)
-        K = np.zeros((N, m, n))
-        motions, _, values = self._try_sizes(routines, 0, np.zeros((N + 1, n)), v, 0.0, 0.0)
-        x = motions[0].copy()
-        if not np.isfinite(x).all():
-            raise ArmillaryError(
-                f"ilqr: the motion of '{self.motion.system}' under the guess is not finite; give a shorter "
-                "step, or guess= with inputs under which it stays finite"
-            )
-        costs, regular = [float(values[0])], 0.0
-        message, converged = f"not converged after {iterations} iterations", False
-        for _ in range(iterations):
-            try:
-                slope, bend, regular = self._regular_backward_sweep(routines, x, v, regular)
-                d, K = routines.sweep["d"], routines.sweep["K"].copy()
-                for i, sizes in enumerate(_SIZES):
-                    motions, inputs, values = self._try_sizes(routines, i, x, v, d, K)
-                    expected = np.maximum(sizes * slope + sizes**2 * bend, 0.0)
-                    good = np.flatnonzero(values <= costs[-1] - _ACCEPTED * expected)
-                    if len(good):
-                        break
-            except KeyboardInterrupt:
-                message = "interrupted; this is the best motion so far"
-                break
-            small = slope <= tolerance * max(abs(costs[-1]), 1e-300)
-            if not len(good):
-                if small:
-                    converged, message = True, "converged"
-                    break
-                regular = max(10 * regular, 1e-6)
-                if regular > _MOST:
-                    message = "no step makes the cost smaller, although its slope is not zero"
-                    break
-                continue
-            best = int(good[np.argmin(values[good])])
-            x, v = motions[best].copy(), inputs[best].copy()
-            costs.append(float(values[best]))
-            regular = 0.0 if regular < _LEAST else regular / 5
-            if small and costs[-2] - costs[-1] <= tolerance * max(abs(costs[-1]), 1e-300):
-                converged, message = True, "converged"
-                break
-        return x, v, K, costs, converged, message
+    def roll_out_freely(self, start: np.ndarray, v: np.ndarray) -> None:
+        """Make the motion from a start under inputs alone."""
+        self.K = np.zeros_like(self.K)
+        self.roll_out(start, v)
 
-    def _regular_backward_sweep(
-        self, routines: _Routines, x: np.ndarray, v: np.ndarray, regular: float
-    ) -> tuple[float, float, float]:
-        """Return slope and curvature of the expected decrease, and the regularisation that was needed."""
-        steps, sweep = routines.steps, routines.sweep
-        steps(x=x[:-1], v=v)
-        if self.second:
-            bent = self.motion.rate_curvatures(steps["t"], x[:-1], v, self.parameters)
+    def move_on(self) -> None:
+        """Move the motion and its gains on by a step; the last inputs are repeated, without a law."""
+        for values in (self.x, self.v, self.K):
+            values[:-1] = values[1:]
+        self.K[-1] = 0.0
+
+    def iterate(self) -> bool:
+        """Return whether a step of one iteration made the cost smaller; if so, the motion is changed."""
+        bend, d = self._sweep_back(), self.routines.sweep["d"]
+        for i, sizes in enumerate(_SIZES):
+            costs = self._try_sizes(i, self.x[0], self.v, d)
+            expected = np.maximum(sizes * self.slope + sizes**2 * bend, 0.0)
+            good = np.flatnonzero(costs <= self.cost - _ACCEPTED * expected)
+            if len(good):
+                self._take(i, costs, int(good[np.argmin(costs[good])]))
+                self.regular = 0.0 if self.regular < _LEAST else self.regular / 5
+                return True
+        self._regularise()
+        return False
+
+    def _regularise(self) -> None:
+        self.regular = max(10 * self.regular, 1e-6)
+
+    def _sweep_back(self) -> float:
+        """Find offsets and gains, the slope and the regularisation; return the curvature of the decrease."""
+        steps, sweep, n = self.routines.steps, self.routines.sweep, self.x.shape[1]
+        before = self.x[:-1]
+        steps(x=before, v=self.v)
+        if self.routines.curved:
+            bent = self.motion.rate_curvatures(steps["t"], before, self.v, self.parameters)
             sweep.arrays["curvatures"][...] = bent
         while True:
-            sweep(settings=(self.problem.h, regular), x=x, v=v, d=0.0, K=0.0, found=0.0)
-            success, slope, bend = sweep["found"].tolist()
+            sweep(settings=(self.problem.h, self.regular), x=self.x, v=self.v)
+            success, self.slope, bend = sweep["found"].tolist()
             if success:
-                return slope, bend, regular
-            regular = max(10 * regular, 1e-6)
-            if regular > _MOST:
+                self.K = sweep["K"][:, :, :n].copy()
+                return float(bend)
+            self._regularise()
+            if self.regular > _MOST:
                 raise ArmillaryError(
-                    "ilqr: the cost is not convex in the inputs, whatever the regularisation"
+                    f"{self.problem.verb}: the cost is not convex in the inputs, whatever the regularisation"
                 )
 
-    def _try_sizes(
-        self, routines: _Routines, i: int, x: np.ndarray, v: np.ndarray, d: np.ndarray | float,
-        K: np.ndarray | float,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-        """Return motions and inputs by v̄ + α d + K (x − x̄) from the start, and costs, for each α.
+    def _try_sizes(self, i: int, start: np.ndarray, v: np.ndarray, d: np.ndarray | float) -> np.ndarray:
+        """Return the cost of the motion by v̄ + α d + K (x − x̄) from a start for each α; ∞ if not finite."""
+        roll = self.routines.motions[i]
+        roll["motions"][:, 0] = start
+        roll(x=self.x, v=v, d=d, K=self.K)
+        costs = roll["costs"]
+        return np.where(np.isfinite(costs), costs, np.inf)
 
-        The next call overwrites motions and inputs.
-        """
-        roll = routines.motions[i]
-        motions, inputs = roll["motions"], roll["held"]
-        motions[:, 0] = self.start
-        roll(x=x, v=v, d=d, K=K)
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = self.problem.costs(motions, inputs)
-        return motions, inputs, np.where(np.isfinite(values), values, np.inf)
+    def _take(self, i: int, costs: np.ndarray, best: int = 0) -> None:
+        """Let one of the motions that were tried last be the motion."""
+        roll = self.routines.motions[i]
+        self.x, self.v, self.cost = (
+            roll["motions"][best].copy(),
+            roll["held"][best].copy(),
+            float(costs[best]),
+        )
 
 
-def _guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:
+def read_guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:
     m = len(motion.inputs)
     if guess is None:
         return np.zeros((N, m))

@@ -20,7 +20,7 @@ from armillary.analysis.linear.points import operating_points
 from armillary.analysis.places import check_smooth as check_smooth
 from armillary.cache import kept_per_object
 from armillary.control.compiled_steps import prepare_rollouts, step_rows
-from armillary.control.compiled_sweeps import prepare_step_derivatives
+from armillary.control.compiled_sweeps import pad, prepare_step_derivatives
 from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.llvm.building.routines import PreparedRoutine
@@ -149,20 +149,21 @@ class Plant:
 
     def prepare_rollouts(
         self, constants: np.ndarray, steps: int, h: float, limits: tuple[np.ndarray, np.ndarray],
-        sizes: np.ndarray,
+        target: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], sizes: np.ndarray,
     ) -> PreparedRoutine:  # fmt: skip
         """Return motions under a feedback law; see ``prepare_rollouts`` in ``compiled_steps.py``."""
         functions = self._rates.value_functions
         shape = steps, len(self.states), len(self.inputs)
         return prepare_rollouts(
-            functions.address("knot"), constants, self._base_memory, self._places, shape, h, limits, sizes
+            functions.address("knot"), constants, self._base_memory, self._places, shape, h, limits, target,
+            weights, sizes,
         )  # fmt: skip
 
     def prepare_step_derivatives(self, constants: np.ndarray, steps: int, h: float) -> PreparedRoutine:
         """Return derivatives of RK4's steps; see ``compiled_sweeps.py``."""
         pattern, functions = self._slopes
         return prepare_step_derivatives(
-            functions.address("slopes"), constants, self._base_memory, self._places,
+            functions.loop_address("slopes"), constants, self._base_memory, self._places,
             (pattern.rows, pattern.columns), (steps, len(self.states), len(self.inputs)), h,
         )  # fmt: skip
 
@@ -176,7 +177,9 @@ class Plant:
         """Return the ends of steps of RK4 and their derivatives by [state, input], in one compiled loop."""
         steps = self.prepare_step_derivatives(self._slopes[1].constants(parameters), len(x), h)
         steps(t=t, x=x, v=v)
-        return steps["ends"], steps["found"]
+        n, m, first = len(self.states), len(self.inputs), pad(len(self.states))
+        found = steps["found"]
+        return steps["ends"], np.concatenate([found[..., :n], found[..., first : first + m]], axis=-1)
 
 
 @kept_per_object

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from armillary.analysis.operating import branch
     from armillary.analysis.operating import trim as trim_module
     from armillary.analysis.places import PieceFunctions
-    from armillary.control import estimation, jax_functions, plant, run_gradient, torch_functions, tracking
+    from armillary.control import (
+        estimation,
+        jax_functions,
+        plant,
+        receding,
+        run_gradient,
+        torch_functions,
+        tracking,
+    )
     from armillary.control import ilqr as ilqr_module
     from armillary.control import optimize as optimize_module
     from armillary.control.predictive import PredictiveRegulator
@@ -194,6 +202,7 @@ class ModelControl:
     if TYPE_CHECKING:
         lqr_along = typed_verb(tracking.lqr_along)
         ilqr = typed_verb(ilqr_module.ilqr)
+        nmpc = typed_verb(receding.nmpc)
         estimate = typed_verb(estimation.estimate)
         second_derivatives = typed_verb(plant.second_derivatives)
         gradient = typed_verb(run_gradient.gradient)
@@ -203,6 +212,7 @@ class ModelControl:
     else:
         lqr_along = LazyVerb("armillary.control.tracking")
         ilqr = LazyVerb("armillary.control.ilqr")
+        nmpc = LazyVerb("armillary.control.receding")
         estimate = LazyVerb("armillary.control.estimation")
         second_derivatives = LazyVerb("armillary.control.plant")
         gradient = LazyVerb("armillary.control.run_gradient")

@@ -59,6 +59,7 @@ class CompiledProgram:
         self.state_names = equations.states
         self.output_names = tuple(c.name for c in equations.targets.columns)
         self._default_constants: np.ndarray | None = None
+        self._vectors: Compiled | None = None  # code for several points at once
         self._addresses: dict[str, int] = {}
         self._functions: dict[str, Callable[..., None]] = {}
 
@@ -297,6 +298,7 @@ class ModelFunctions:
         names = [*functions, *self._placed]
         self._count, self._inputs = len(program.constants), len(inputs)
         self._default_constants: np.ndarray | None = None
+        self._vectors: Compiled | None = None  # code for several points at once
         if many and not parts and self._compile_lanes(list(functions)):
             return
         text = "\n".join([process_text(program), *parts, precompute_rows(), *map(function_rows, names)])
@@ -351,6 +353,10 @@ class ModelFunctions:
         and results; and the addresses of these arrays.
         """
         return self._rows[name]
+
+    def loop_address(self, name: str) -> int:
+        """Return the address of ``loop``, for compiled code that calls it."""
+        return (self._vectors if self._vectors is not None else self._code).address(f"{name}_rows")
 
     def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
         """Return precomputed constants for parameters in stated units; a row per run if one is an array."""
