@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import numpy as np
+
 import armillary as arm
 
 
@@ -39,3 +41,13 @@ def bead():
     s.state("x", rate="bead.u1*cos(slope)")
     s.state("y", rate="bead.u1*sin(slope)")
     return s.derive().compile()
+
+
+def slider_riccati():
+    """The gain of the first of ten steps of 0.1 s of the slider, and the cost to go before it."""
+    F, G = np.array([[1, 0.1], [0, 1]]), np.array([[0.005], [0.1]])
+    Q, R, P = 0.1 * np.diag([1.0, 0.5]), 0.1 * np.array([[0.2]]), np.diag([3.0, 4.0])
+    for _ in range(10):
+        K = np.linalg.solve(R + G.T @ P @ G, G.T @ P @ F)
+        P = Q + F.T @ P @ (F - G @ K)
+    return K, P

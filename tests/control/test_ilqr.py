@@ -8,20 +8,10 @@ import pytest
 import armillary as arm
 from armillary.control.compiled_sweeps import pad_rows, prepare_sweep
 from armillary.control.plant import plant
-from tests.control.systems import bead, cart_pole, slider
+from tests.control.systems import bead, cart_pole, slider, slider_riccati
 from tests.later import later
 
 linalg = later("scipy.linalg")
-
-
-def riccati():
-    """The gain of the first of ten steps of the slider, and the cost to go before it."""
-    F, G = np.array([[1, 0.1], [0, 1]]), np.array([[0.005], [0.1]])
-    Q, R, P = 0.1 * np.diag([1.0, 0.5]), 0.1 * np.array([[0.2]]), np.diag([3.0, 4.0])
-    for _ in range(10):
-        K = np.linalg.solve(R + G.T @ P @ G, G.T @ P @ F)
-        P = Q + F.T @ P @ (F - G @ K)
-    return K, P
 
 
 def test_on_a_linear_model_one_iteration_gives_the_discrete_riccati_solution():
@@ -29,7 +19,7 @@ def test_on_a_linear_model_one_iteration_gives_the_discrete_riccati_solution():
     found = slider().ilqr(
         1.0, step=0.1, inputs=["F"], Q=[1.0, 0.5], R=0.2, final=[3.0, 4.0], initial={"b.q1": 1.0}
     )
-    K, P = riccati()
+    K, P = slider_riccati()
     assert found.converged and found.cost == pytest.approx(0.5 * P[0, 0], rel=1e-10)
     assert np.allclose(found.K[0], -K, rtol=1e-8)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from tests.control.systems import cart_pole, slider
-from tests.control.test_ilqr import riccati
+from tests.control.systems import cart_pole, slider, slider_riccati
 
 BALANCE = {
     "step": 0.05, "inputs": {"F": (-8, 8)}, "Q": [1, 10, 0.1, 0.1], "R": 0.01, "final": [10, 100, 10, 10],
@@ -15,7 +14,7 @@ BALANCE = {
 
 def test_on_a_linear_model_each_sample_applies_the_first_gain_of_the_riccati_recursion():
     law = slider().nmpc(1.0, step=0.1, inputs=["F"], Q=[1.0, 0.5], R=0.2, final=[3.0, 4.0])
-    gain, _ = riccati()
+    gain, _ = slider_riccati()
     for state in ([1.0, 0.0], [0.9, -0.2], [-3.0, 4.0]):
         assert law.input(state) == pytest.approx(-gain @ state, rel=1e-9)
     assert law.input({"b.q1": 2.0}) == pytest.approx(-2.0 * gain[:, 0], rel=1e-9)
@@ -36,7 +35,7 @@ def test_one_iteration_a_sample_swings_the_pole_up_within_the_limits():
         x = np.array([run.final[name] for name in law.states])
         assert np.allclose(x, law.predicted[1], rtol=1e-9, atol=1e-12)
     assert np.abs(x - [0, np.pi, 0, 0]).max() < 0.02 and costs[-1] < 1e-3 * costs[0]
-    assert max(np.abs(forces)) == 8.0
+    assert np.abs(forces).max() == 8.0
     assert law.plan.shape == (30, 1) and law.K.shape == (30, 1, 4)
 
 

@@ -476,20 +476,14 @@ class PlaceFunctions:
         self._cuts = len(of.states), len(of.states) + len(of.inputs)
         with derivation():
             slopes = pullback([expression], [UNIT], of.by)
-        self._functions = ModelFunctions(of.equations, {"value": [expression], "slopes": slopes})
+        self._functions = ModelFunctions(of.equations, {"both": [*slopes, expression]})
 
-    def values(
+    def values_and_slopes(
         self, t: np.ndarray, states: np.ndarray, memory: np.ndarray, parameters: DataMapping | None
-    ) -> np.ndarray:
-        """Return the values at rows of states and memory."""
-        f = self._functions
-        return f.rows("value", t, states, None, memory, None, f.constants(parameters))[:, 0]
-
-    def slopes(
-        self, t: np.ndarray, states: np.ndarray, memory: np.ndarray, parameters: DataMapping | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the derivatives by states, inputs and parameters at rows of states and memory."""
-        f = self._functions
-        found = f.rows("slopes", t, states, None, memory, None, f.constants(parameters))
-        by_states, by_inputs, by_parameters = np.split(found, self._cuts, axis=1)
-        return by_states, by_inputs, by_parameters
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return values and derivatives by states, inputs and parameters at rows of states and memory."""
+        f, (states_end, inputs_end) = self._functions, self._cuts
+        found = f.rows("both", t, states, None, memory, None, f.constants(parameters))
+        return (
+            found[:, -1], found[:, :states_end], found[:, states_end:inputs_end], found[:, inputs_end:-1],
+        )  # fmt: skip

@@ -66,7 +66,7 @@ class EventJump:
         return ModelFunctions(of.equations, made, (*moves, *weights), search=False)
 
     def after(
-        self, t: float, state: np.ndarray, memory: np.ndarray, parameters: DataMapping
+        self, t: float, state: np.ndarray, memory: np.ndarray, parameters: DataMapping | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return state and memory after the event."""
         found = self._evaluate("after", t, state, memory, parameters)
@@ -78,7 +78,7 @@ class EventJump:
         t: float,
         before: tuple[np.ndarray, np.ndarray],
         after: tuple[np.ndarray, np.ndarray],
-        parameters: DataMapping,
+        parameters: DataMapping | None,
         by_state: np.ndarray,
         by_memory: np.ndarray,
     ) -> JumpShares:
@@ -99,11 +99,13 @@ class EventJump:
         found = self._evaluate("pull", t, *before, parameters, weights=weights)
         return JumpShares(found[:n], found[n : n + m], found[n + m :])
 
-    def _rates(self, t: float, state: np.ndarray, memory: np.ndarray, parameters: DataMapping) -> np.ndarray:
+    def _rates(
+        self, t: float, state: np.ndarray, memory: np.ndarray, parameters: DataMapping | None
+    ) -> np.ndarray:
         """Return f, followed by the running cost if there is one."""
         f = self._of.functions
         idle = np.zeros(f.length("rates"))
-        return f("rates", t, state, memory=memory, inputs=idle, constants=f.constants(dict(parameters)))
+        return f("rates", t, state, memory=memory, inputs=idle, constants=f.constants(parameters))
 
     def _evaluate(
         self,
@@ -111,7 +113,7 @@ class EventJump:
         t: float,
         state: np.ndarray,
         memory: np.ndarray,
-        parameters: DataMapping,
+        parameters: DataMapping | None,
         moves: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> np.ndarray:
@@ -120,4 +122,4 @@ class EventJump:
             np.zeros(self._states) if moves is None else moves,
             np.zeros(len(self._results)) if weights is None else weights,
         ])  # fmt: skip
-        return f(name, t, state, memory=memory, inputs=given, constants=f.constants(dict(parameters)))
+        return f(name, t, state, memory=memory, inputs=given, constants=f.constants(parameters))

@@ -182,6 +182,7 @@ class _GradientRun:
         self.driven = model.driven_inputs(inputs, memory, given)
         self._check_signals()
         self.values = model.parameter_table.values(parameters)
+        self.changed = self.values if parameters else None  # constants of the defaults are kept
         self.instance = Instance(model, self.values)
         self.initial = self._complete_initial(initial)
         t0 = self.settings.t0
@@ -299,7 +300,7 @@ class _GradientRun:
             return self._gradient_through_events(of)
         held = self._held_inputs(of)
         start, memory = self.instance.pack_state(self.start)[None], self.start.memory
-        motion, back = of.keep(start, self.grid, held, self.values, memory)
+        motion, back = of.keep(start, self.grid, held, self.changed, memory)
         self._check(of, motion)
         value, shares = (
             float(motion.cost[0]),
@@ -324,7 +325,7 @@ class _GradientRun:
         value = 0.0
         for grid, rows, event in self._cut_at_events():
             held = HeldInputs(memory[of.places].reshape(1, 1, 1, -1))
-            motion, back = of.keep(state[None], grid, held, self.values, memory)
+            motion, back = of.keep(state[None], grid, held, self.changed, memory)
             self._check(of, motion, grid)
             shares = _SampleShares(of, self, motion.states[0], grid, memory)
             value += float(motion.cost[0])
@@ -334,14 +335,14 @@ class _GradientRun:
                 value += shares.add(_place_functions(of, scalar.ended), slice(-1, None))
             end = motion.states[0, -1].copy()
             jump = None if event is None else _event_jump(of, event)
-            after = (end, memory) if jump is None else jump.after(grid.end_time, end, memory, self.values)
+            after = (end, memory) if jump is None else jump.after(grid.end_time, end, memory, self.changed)
             parts.append((grid, back, shares, jump, (end, memory), after))
             state, memory = after
         by_state, by_memory = np.zeros(len(of.states)), np.zeros(len(memory))
         by_parameters = np.zeros(len(of.parameters))
         for grid, back, shares, jump, before, after in reversed(parts):
             if jump is not None:
-                found = jump.pull(grid.end_time, before, after, self.values, by_state, by_memory)
+                found = jump.pull(grid.end_time, before, after, self.changed, by_state, by_memory)
                 by_state, by_memory = found.state, found.memory
                 by_parameters += found.parameters
             seeds = shares.seeds
@@ -459,7 +460,7 @@ class _GradientRun:
         """Return derivatives of the start's state and memory, a row per direction, in the model's units."""
         starts = self.scalar.starts
         found = starts.at_start(self.instance, self.start, self.initial, self.given_memory)
-        sizes = np.array(self.scalar.sizes(self.instance.values(self.start)), dtype=float)[:, None]
+        sizes = np.array(self.scalar.sizes(found.values), dtype=float)[:, None]
         speeds = [starts.speeds.index(name) for name in self.model.speed_names]
         return np.hstack([found.q, found.u[:, speeds], found.states]) / sizes, found.memory / sizes
 
@@ -490,7 +491,7 @@ class _SampleShares:
         self, of: RunMap, run: _GradientRun, states: np.ndarray, grid: StepGrid, memory: np.ndarray
     ) -> None:
         self._system = run.equations.system.name
-        self._times, self._states, self._values = grid.sample_times, states, run.values
+        self._times, self._states, self._changed = grid.sample_times, states, run.changed
         self._memory = np.tile(memory, (len(states), 1))
         for place, port in zip(of.places, of.inputs, strict=True):
             if run.driven is not None and port.name in run.driven.pieces:
@@ -501,15 +502,14 @@ class _SampleShares:
 
     def add(self, functions: PlaceFunctions, chosen: slice) -> float:
         """Add the derivatives of an expression at some samples; return the sum of its values."""
-        at = self._times[chosen], self._states[chosen], self._memory[chosen], self._values
-        values = functions.values(*at)
+        at = self._times[chosen], self._states[chosen], self._memory[chosen], self._changed
+        values, by_states, by_inputs, by_parameters = functions.values_and_slopes(*at)
         if not np.isfinite(values).all():
             k = int(np.argmax(~np.isfinite(values)))
             raise ArmillaryError(
                 f"gradient: final_cost= or sample_cost= of '{self._system}' is {values[k]} at "
                 f"t = {at[0][k]:g} s, and has no derivative there"
             )
-        by_states, by_inputs, by_parameters = functions.slopes(*at)
         self.seeds[chosen] += by_states
         self.by_inputs[chosen] += by_inputs
         self.by_parameters += by_parameters.sum(axis=0)

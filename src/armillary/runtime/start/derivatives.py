@@ -42,6 +42,7 @@ class StartDerivatives:
         self.speeds = [u.data.name for u in equations.system.speeds]
         self.states = list(equations.states)
         self.memories = list(equations.system.memories)
+        self._rows = {d.name: i for i, d in enumerate(directions) if d.role != "parameter"}
 
     def at_start(
         self, instance: Instance, place: Place, initial: Initial, given: np.ndarray
@@ -55,9 +56,9 @@ class StartDerivatives:
         A value that is varied itself has the derivative 1, all others 0.
         """
         moved = np.zeros((len(self.directions), len(places)))
-        for row, direction in zip(moved, self.directions, strict=True):
-            if direction.role != "parameter" and direction.name in places:
-                row[places.index(direction.name)] = 1.0  # the size of an initial value
+        for column, name in enumerate(places):
+            if name in self._rows:
+                moved[self._rows[name], column] = 1.0  # the size of an initial value
         return moved
 
     def by_name(
@@ -133,7 +134,7 @@ class DerivativesOfStart:
         self, starts: StartDerivatives, instance: Instance, place: Place, initial: Initial, given: np.ndarray
     ) -> None:
         self._starts, self._instance, self._place = starts, instance, place
-        self._values = instance.values(place)
+        self.values = instance.values(place)
         self.q, self.u = starts.seed(starts.coordinates), starts.seed(starts.speeds)
         self.states, self.memory = starts.seed(starts.states), starts.seed(starts.memories)
         self._unit_quaternions(initial)
@@ -144,7 +145,7 @@ class DerivativesOfStart:
         self._start_memory(given)
 
     def _move(self) -> dict[str, np.ndarray]:
-        return self._starts.by_name(self._values, self.q, self.u, self.states, self.memory)
+        return self._starts.by_name(self.values, self.q, self.u, self.states, self.memory)
 
     def _unit_quaternions(self, initial: Initial) -> None:
         """Normalise Euler parameters e = v/|v|, v as given: de = (dv − e (e·dv)) / |v|."""
@@ -219,7 +220,7 @@ class DerivativesOfStart:
 
     def _rates(self, geometry: Geometry) -> list[GeometryValues]:
         """Return derivatives of the constraints' numbers (gaps, J, known parts), one set per direction."""
-        numbers = self._starts.geometry(self._values, self._move())
+        numbers = self._starts.geometry(self.values, self._move())
         return [geometry.layout.figures(column) for column in numbers.T]
 
     def _choose(
@@ -261,7 +262,7 @@ class DerivativesOfStart:
 
     def _place_centres(self) -> None:
         for names, expressions in self._starts.centres:
-            for name, moved in zip(names, expressions(self._values, self._move()), strict=True):
+            for name, moved in zip(names, expressions(self.values, self._move()), strict=True):
                 if name in self._starts.coordinates:
                     self.q[:, self._starts.coordinates.index(name)] = moved
                 else:
@@ -271,7 +272,7 @@ class DerivativesOfStart:
         memories = list(self._starts.equations.system.memories.values())
         for i, expression in self._starts.memory_starts.items():
             if given[i] == memories[i].initial:
-                self.memory[:, i] = expression(self._values, self._move())[0]
+                self.memory[:, i] = expression(self.values, self._move())[0]
 
 
 def _free_turned_joints(
