@@ -172,6 +172,8 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
             _write_ordinary(
                 module, section.name, section, with_rates if section is program.outputs else places
             )
+    for section in program.partial_rates:
+        _write_ordinary(module, section.name, section, places)
     if program.normalises:
         _write_normalise(module, program, places)
     return module

@@ -15,8 +15,7 @@ from armillary.algebra.walk import operands_first
 from armillary.errors import ExpressionError
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
-from armillary.program.passes import Graph
-from armillary.program.program import Program, section
+from armillary.program.program import Program
 from armillary.program.sections import with_partial_section
 from armillary.program.sparse_rates import SparseStructure, sparse_rates
 from armillary.program.targets.targets import StepSection
@@ -77,16 +76,26 @@ def _sparse_program(equations: DerivedEquations, always: bool = False) -> Progra
 
     With ``always``, the times are not compared.
     """
+    found = with_sparse_rates(equations)
+    assert found.structure is not None
+    if not always and not _is_quicker(found.structure, equations.program, equations.operations.total):
+        return None
+    return found
+
+
+def with_sparse_rates(equations: DerivedEquations) -> Program:
+    """Return the program with sparse equations for linearly implicit steps."""
     program = equations.program
+    if program.structure is not None:
+        return program
     rates = program.derivatives.results
     structure, entries = sparse_rates(rates, program.state)
-    if not always and not _is_quicker(structure, program, equations.operations.total):
-        return None
     results = [*entries, *tangents(rates, {program.time: UNIT})]
     labels = [f"element {i + 1}" for i in range(len(entries))]
     labels += [f"d({s.data.name}')/d(time)" for s in program.state]
-    made = section(PARTIAL_RATES, labels, Graph(results))
-    return replace(program, partial_rates=(made,), structure=structure)
+    wanted = StepSection(PARTIAL_RATES, tuple(labels), tuple(results), False)
+    found = with_partial_section(program, equations.system, wanted, improved=False)
+    return replace(found, structure=structure)
 
 
 def _is_quicker(structure: SparseStructure, program: Program, operations: int) -> bool:

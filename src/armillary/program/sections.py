@@ -234,10 +234,18 @@ def with_change_sections(
     return replace(_with_constants(program, constants, graphs), motion=tuple(motion), changes=changes)
 
 
-def with_partial_section(program: Program, system: Description, wanted: StepSection) -> Program:
-    """Return a program with a section of its partial derivatives; constants of this section come last."""
+def with_partial_section(
+    program: Program, system: Description, wanted: StepSection, *, improved: bool = True
+) -> Program:
+    """Return a program with a section of its partial derivatives; constants of this section come last.
+
+    Without ``improved``, no pass but the search for constants changes the section.
+    """
     constants = _further_constants(program, system)
-    graph, _ = improve(wanted.results, constants, search=wanted.search)
+    if improved:
+        graph, _ = improve(wanted.results, constants, search=wanted.search)
+    else:
+        graph = hoist(Graph(wanted.results), constants)
     found = _with_constants(program, constants, [graph])
     return replace(found, partial_rates=(section(wanted.name, wanted.labels, graph),))
 

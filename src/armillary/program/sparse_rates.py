@@ -24,6 +24,8 @@ from dataclasses import dataclass, fields
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+import numpy as np
+
 from armillary.algebra.calculus import partial_derivative
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.functions import let
@@ -75,6 +77,12 @@ class SparseStructure:
     def tables(self) -> dict[str, tuple[int, ...]]:
         """Return all tables by name."""
         return {name: getattr(self, name) for name in TABLES}
+
+    def packed_tables(self) -> np.ndarray:
+        """Return all tables in one array, after the indices at which they begin."""
+        tables = list(self.tables().values())
+        starts = np.cumsum([len(tables), *(len(table) for table in tables[:-1])])
+        return np.concatenate([starts, *tables]).astype(np.int32)
 
 
 TABLES = ("extent", *(f.name for f in fields(SparseStructure) if f.name != "operations"))

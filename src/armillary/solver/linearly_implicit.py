@@ -77,9 +77,10 @@ def factorise_entries(run: RunRecord) -> None:
                 run.solution[into] = run.solution[into] - factor * run.factors[m]
         for e in range(UPPER_START[i], ROW_START[i + 1] - FIRST):
             run.factors[e] = run.solution[COLUMN[e]]
-        run.pivots[i] = NAN
+        pivot: real = NAN
         if abs(run.solution[i]) > NO_DIAGONAL * abs(diagonal):
-            run.pivots[i] = 1.0 / run.solution[i]
+            pivot = 1.0 / run.solution[i]
+        run.pivots[i] = pivot
 
 
 def solve_entries(run: RunRecord) -> None:

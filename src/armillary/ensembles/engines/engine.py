@@ -34,6 +34,8 @@ class Engine:
     leaves_runs: ClassVar[bool] = False  # whether some runs may end LEFT_OVER
     judges_runs: ClassVar[bool] = False  # whether it detects motions without mass
 
+    width = 1  # number of runs that it makes side by side
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.halt = np.zeros(1)  # not zero: engines begin no further runs; compiled loops read it repeatedly

@@ -23,7 +23,7 @@ Fixed steps lead from grid point to grid point, at which all rows are due; each 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from armillary.ensembles.engines.engine import LEFT_OVER
@@ -64,8 +64,7 @@ LANE = (
 
 def rooms_of(plan: Plan) -> dict[str, int]:
     """Return the work vectors and their lengths."""
-    rooms, tableau = lengths(plan), plan.method.tableau
-    assert tableau is not None
+    rooms, tableau = lengths(plan), plan.method.coefficients
     states = rooms["state"]
     names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
     names += tableau.vectors
@@ -93,10 +92,9 @@ class AdaptiveSteps(LaneFrame):
     ) -> None:
         super().__init__(plan, lanes, rooms or rooms_of(plan), addresses)
         self.places["finish"] = self.places["state"]  # rows are found as soon as a step is accepted
-        self.method = plan.method
-        self.solver = self.lane_solver(WANTED if plan.method.adaptive else WANTED[:2])
+        self.solver = self.functions(WANTED if plan.method.adaptive else WANTED[:2])
         # Without events nothing restarts at the end of a step.
-        self.after_step = self.lane_solver(["settle"], {"restart": False, "choose_step": False})
+        self.after_step = self.functions(["settle"], {"restart": False, "choose_step": False})
         self.next = Local(self, self.whole(0))
         self.prepared = Local(self, self.whole(0))
         self["own"] = -1.0
@@ -117,17 +115,15 @@ class AdaptiveSteps(LaneFrame):
             self.step()
         self.give()
 
-    def lane_solver(self, wanted: Collection[str], facts: Mapping[str, bool] | None = None) -> LaneSolver:
+    def functions(self, wanted: Sequence[str], facts: Mapping[str, bool] | None = None) -> LaneSolver:
         """Return functions of the solver, for this loop."""
-        return LaneSolver(
-            self,
-            self.method,
+        return self.lane_solver(
             wanted,
-            features=[*self.features, *(["NORMALISE"] if self.program.normalises else [])],
+            dict.fromkeys(self.features, True),
+            dict.fromkeys(("Reals", "N_EVENTS"), self.n_events),
+            {"end_at_small_step": end_at_small_step, "rank_may_fall": rank_may_fall},
             facts=facts,
             kept=KEPT_VECTORS,
-            sizes=dict.fromkeys(("Reals", "N_EVENTS"), self.n_events),
-            given={"end_at_small_step": end_at_small_step, "rank_may_fall": rank_may_fall},
         )
 
     def rank_may_fall(self, t_new: Value, h: Value) -> Value:

@@ -29,13 +29,13 @@ from armillary.llvm.sections import lanes_module
 from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.program.program import Program
 from armillary.solver.llvm.functions import Stepper
-from armillary.solver.llvm.lanes import LaneSolver
+from armillary.solver.llvm.lanes import Given, LaneSolver
 from armillary.solver.llvm.layout import Reason
 
 WHOLES = ("count", "stride")
 # Arrays that all runs read: settings, the tolerance of each state, times, purposes and places in histories of
-# all rows, and a number that is not zero if the loop must end.
-ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
+# all rows, tables of sparse equations, and a number that is not zero if the loop must end.
+ADDRESSES = ("settings", "atol", "times", "want", "place", "structure", "halt")
 SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
 # Arrays of all runs: values at the start, replaced by those at the end, and kept rows, metrics and statuses.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
@@ -102,6 +102,12 @@ class LaneFunction(Stepper):
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self.call_program("derivatives", t, state, "constants", "memory", result)
+
+    def partial_rates(self, t: Value, state: Span, result: Span) -> None:
+        self.call_program("partial_rates", t, state, "constants", "memory", result)
+
+    def structure_address(self) -> Raw:
+        return self.given["structure"]
 
     def outputs(
         self,
@@ -179,7 +185,14 @@ class LaneFunction(Stepper):
 def lengths(plan: Plan) -> dict[str, int]:
     """Return the work vectors that every loop needs, with their lengths."""
     program = plan.program
-    return {
+    states = len(program.state)
+    implicit: dict[str, int] = {}
+    if program.structure is not None:  # see solver/linearly_implicit.py
+        unknowns, entries, factors = program.structure.sizes
+        implicit = dict.fromkeys(("k0", "k_end", "right_side", "time_rate"), states) | {"shift": 1}
+        implicit |= dict.fromkeys(("solution", "pivots"), unknowns)
+        implicit |= {"entries": entries + states, "factors": factors}
+    return implicit | {
         "parameters": len(program.parameters),
         "constants": len(program.constants),
         "state": len(program.state),
@@ -196,11 +209,37 @@ class LaneFrame(LaneFunction):
     def __init__(
         self, plan: Plan, lanes: int, rooms: Mapping[str, int], addresses: Sequence[str] = ADDRESSES
     ) -> None:
-        assert plan.method.tableau is not None
-        self.tableau, self.metrics, self.history = plan.method.tableau, plan.metrics, plan.history
+        self.tableau, self.metrics, self.history = plan.method.coefficients, plan.metrics, plan.history
+        self.method, self.driven = plan.method, plan.starts.inputs is not None
         super().__init__("runs", plan.program, lanes, rooms, WHOLES, (*addresses, *ARRAYS))
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
+
+    def lane_solver(
+        self,
+        wanted: Sequence[str],
+        features: Mapping[str, object],
+        sizes: Mapping[str, int],
+        given: Mapping[str, Given],
+        *,
+        facts: Mapping[str, bool] | None = None,
+        kept: Sequence[str],
+    ) -> LaneSolver:
+        """Return functions of the solver, for this loop; ``features`` that are true are there."""
+        features = {**features, "NORMALISE": self.program.normalises}
+        if (structure := self.program.structure) is not None:
+            features |= {"IMPLICIT": True, "DIFFERENTIATED": True, "SPARSE": True, "DRIVEN": self.driven}
+            sizes = {**sizes, "N_UNKNOWNS": structure.unknowns, "N_ENTRIES": len(structure.entry_column)}
+        return LaneSolver(
+            self,
+            self.method,
+            wanted,
+            features=[name for name, there in features.items() if there],
+            facts=facts,
+            kept=kept,
+            sizes=sizes,
+            given={**given, "blame_rates": blame_nothing},
+        )
 
     def update_metrics(self, t: Operand, slots: str = "slots") -> None:
         """Emit: update the slots of metrics by the outputs."""
@@ -209,6 +248,10 @@ class LaneFrame(LaneFunction):
     def add_functions(self, module: Module) -> None:
         if self.metrics:
             add_metrics_function(module, self.metrics)
+
+
+def blame_nothing(f: LaneFrame, where: Value | None, h: Value) -> None:
+    """Emit nothing: lanes do not find the state that ends a run."""
 
 
 # Fixed steps of many runs at once: one vector of runs goes through all its steps, then the next vector. The
@@ -227,8 +270,7 @@ class LaneSteps(LaneFrame):
     shared = SHARED
 
     def __init__(self, plan: Plan, lanes: int) -> None:
-        rooms, tableau, program = lengths(plan), plan.method.tableau, plan.program
-        assert tableau is not None
+        rooms, tableau, program = lengths(plan), plan.method.coefficients, plan.program
         states = ("trial", "point", *tableau.stage_vectors)
         rooms |= {"new_memory": rooms["memory"], "status": 1} | dict.fromkeys(states, rooms["state"])
         kept = ["state", "memory"]
@@ -240,7 +282,7 @@ class LaneSteps(LaneFrame):
             rooms |= {"k_end": rooms["state"], "rated": rooms["state"] + len(program.row_rates)}
         # With near sines, eight runs at once take 0.97 to 1.23 of the time on an x86-64 processor with
         # AVX-512.
-        if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep:
+        if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep and not program.structure:
             self.near = near_sines(program)
         if self.near is not None:
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
@@ -248,19 +290,17 @@ class LaneSteps(LaneFrame):
         self.places["row"] = self.places["out"]
         if self.rated:  # of a dense step only the rates at its end are used
             self.places |= dict.fromkeys(("base", "finish"), self.places["state"])
-        parts = {"NORMALISE": program.normalises, "UPDATE": program.update.results}
-        self.solver = LaneSolver(
-            self,
-            plan.method,
+        self.solver = self.lane_solver(
             WANTED,
-            features=[name for name, there in parts.items() if there],
+            {"UPDATE": program.update.results},
+            dict.fromkeys(("Memory", "N_MEMORY"), rooms["memory"]),
+            {} if self.near is None else {"stages": stages_with_sines},
             facts={"dense": self.rated, "at_grid": True, "every_step": False}
             | ({} if tableau.multistep else {"restart": False}),
             kept=kept,
-            sizes=dict.fromkeys(("Memory", "N_MEMORY"), rooms["memory"]),
-            given={} if self.near is None else {"stages": stages_with_sines},
         )
-        self.stages = LaneSolver(self, plan.method, ("stages",))  # with sines as `derivatives` chooses
+        if self.near is not None:
+            self.stages = LaneSolver(self, plan.method, ("stages",))  # with sines as `derivatives` chooses
         with self.each(self.stride.whole_quotient(self.whole(lanes))) as block:
             self.fuses = False
             self.run = block * lanes

@@ -315,11 +315,9 @@ class Functions:
 
     @kept_with_owner
     def structure_tables(self) -> np.ndarray:
-        """The tables of sparse equations in one array, after the indices at which they begin."""
+        """The tables of sparse equations in one array."""
         assert self.structure is not None
-        tables = list(self.structure.tables().values())
-        starts = np.cumsum([len(tables), *(len(table) for table in tables[:-1])])
-        return np.concatenate([starts, *tables]).astype(np.int32)
+        return self.structure.packed_tables()
 
     # The common parts of runs, by kind of run: see compiled_run.py.
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)

@@ -32,8 +32,11 @@ from armillary.llvm.sections import lane_functions_text, process_text
 from armillary.model.description import EventRecord
 from armillary.model.units import state_factor
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
+from armillary.program.formalisms.formalism import derivation
 from armillary.program.passes.graph import Operations
 from armillary.program.pieces import with_functions
+from armillary.program.program import Program
+from armillary.program.rate_columns import with_sparse_rates
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
 from armillary.runtime.integrators.settings import Functions
 from armillary.runtime.models.configurations import NEARLY, changes_configuration
@@ -154,6 +157,12 @@ class CompiledProgram:
         near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
         numbers = self.watched_index
         return [(numbers[name], least) for name, least in near.items() if name in numbers]
+
+    @cached_property
+    def sparse_program(self) -> Program:
+        """The program with sparse equations of linearly implicit steps."""
+        with derivation():
+            return with_sparse_rates(self.equations)
 
     @cached_property
     def changes_configuration(self) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
 
 from armillary.llvm.building.builder import Code, Operand, Span, Value
 from armillary.llvm.building.emitter import (
@@ -43,11 +44,35 @@ from armillary.solver.llvm.layout import (
     LoopShape,
 )
 
+SHORT = "i32"  # integers of tables that every step reads: half the memory of other whole numbers
+
 
 class Stepper(Code):
     """A function under construction with access to a run: its sizes, its numbers, and its derivatives."""
 
     shared: Collection[str] = ()  # on lanes: numbers that are equal in all runs that go on
+
+    def structure_address(self) -> Raw:
+        """Return the address of the tables of sparse equations."""
+        raise NotImplementedError
+
+    def structure(self, table: str, index: Value) -> Value:
+        """Return an entry of a table of sparse equations; the offsets of the tables come before them."""
+        if table not in self.structure_tables:
+            with self.builder.on_entry():
+                head = self.structure_address()
+                first = self._structure_entry(head, constant(WHOLE, TABLES.index(table)))
+                self.structure_tables[table] = self.builder.place(head, first, SHORT)
+        return Value(self, self._structure_entry(self.structure_tables[table], index.raw))
+
+    def _structure_entry(self, table: Raw, index: Raw) -> Raw:
+        found = self.builder.load(self.builder.place(table, index, SHORT), SHORT)
+        return self.builder.convert("sext", found, WHOLE)
+
+    @cached_property
+    def structure_tables(self) -> dict[str, Raw]:
+        """Addresses of tables of sparse equations that the code has read."""
+        return {}
 
     @property
     def states(self) -> int:
@@ -104,7 +129,6 @@ def squares(f: Stepper, values: Span) -> Value:
     return f.total_of_states(square)
 
 
-SHORT = "i32"  # integers of tables that every step reads: half the memory of other whole numbers
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
 SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
     "fire": FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
@@ -208,19 +232,8 @@ class LoopFunction(RecordFunction, Stepper):
                 self._tables[name] = figures.at(first)
         return Span(self, self._tables[name])
 
-    def structure(self, table: str, index: Value) -> Value:
-        """Return an entry of a table of sparse equations; the offsets of the tables come before them."""
-        if table not in self._tables:
-            with self.builder.on_entry():
-                head = self["structure"].raw
-                place = constant(WHOLE, TABLES.index(table))
-                first = self._structure_entry(head, place)
-                self._tables[table] = self.builder.place(head, first, SHORT)
-        return Value(self, self._structure_entry(self._tables[table], index.raw))
-
-    def _structure_entry(self, table: Raw, index: Raw) -> Raw:
-        found = self.builder.load(self.builder.place(table, index, SHORT), SHORT)
-        return self.builder.convert("sext", found, WHOLE)
+    def structure_address(self) -> Raw:
+        return self["structure"].raw
 
     def rates(self, name: str, m: Value) -> Value:
         found = self.vector(name)

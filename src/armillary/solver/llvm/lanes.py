@@ -15,9 +15,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import WHOLE, Block, is_vector
+from armillary.program.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.solver.language.translator import MODEL, SolverFunction, called, read_fields, read_solver
 from armillary.solver.llvm.functions import Stepper, squares
-from armillary.solver.llvm.loop import SECTIONS
+from armillary.solver.llvm.loop import SECTIONS, TABLES
 from armillary.solver.llvm.machine_code import SolverCode, Statements
 from armillary.solver.methods.tableau import Method
 
@@ -51,8 +52,7 @@ class LaneSolver:
         sizes: Mapping[str, int] | None = None,
         given: Mapping[str, Given] | None = None,
     ) -> None:
-        tableau = method.tableau
-        assert tableau is not None
+        tableau = method.coefficients
         control = vars(tableau.control) if tableau.control else {}
         decided = {
             "adaptive": method.adaptive,
@@ -69,7 +69,7 @@ class LaneSolver:
             read_solver(features, (method,), tuple(wanted), facts=decided, given=own, commented=False),
             sizes={"N_STATES": frame.states, **(sizes or {})},
             known={"order": float(tableau.order), **control},
-            tables={},
+            tables={name.upper(): TABLES[name.upper()] for name in SPARSE_TABLES},
             model=SECTIONS,
             given=own,
         )
@@ -99,6 +99,7 @@ class _InLine(Statements):
         self.inner: Value | None = None
         self.result = self.lanes.real(0.0)  # for a function without a result
         self.end: Block | None = None  # where all lanes return at once
+        self.counts = False  # whether an expression of indices is read
         self.statements(function.body)
         if self.end is not None:
             self.lanes.builder.branch(self.end)
@@ -157,8 +158,12 @@ class _InLine(Statements):
             self.statements(body)
 
     def declare(self, name: str, value: ast.expr) -> None:
+        if self.kinds[name] == "whole":
+            self.locals[name] = Local(self.lanes, self.whole(value))
+            return
         found = self.value(value)
-        if self.kinds[name] != "truth" and not self.lanes.shared:
+        number = isinstance(value, ast.Constant) or ast.unparse(value) == "NAN"  # lanes will set others
+        if self.kinds[name] != "truth" and (number or not self.lanes.shared):
             found = self.lanes.of_kind(self.lanes.kind, found)
         self.locals[name] = Local(self.lanes, found)
 
@@ -212,15 +217,26 @@ class _InLine(Statements):
         match node:
             case ast.Constant(value=bool()):
                 pass
-            case ast.Constant(value=int() as number):
+            case ast.Constant(value=int() as number) if not self.counts:
                 return self.lanes.real(float(number))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if self.is_index(left):
+                return self.operate(op, self.whole(left), self.whole(right))
         return super().value(node)
 
-    def whole(self, node: ast.expr) -> Value:
+    def is_index(self, node: ast.expr) -> bool:
+        """Return whether an expression is a whole number that all lanes share: it counts elements."""
         match node:
             case ast.Name(id=name):
-                return super().read_name(name)
-        return super().whole(node)
+                return self.kinds.get(name) in ("whole", "index")
+            case ast.Subscript(value=ast.Name(id=name)):
+                return name in self.code.tables
+        return False
+
+    def whole(self, node: ast.expr) -> Value:
+        outside, self.counts = self.counts, True
+        found = super().whole(node)
+        self.counts = outside
+        return found
 
     def as_real(self, value: Value) -> Value:
         return value if value.real else self.lanes.choose(value, 1.0, 0.0)
@@ -230,7 +246,7 @@ class _InLine(Statements):
 
     def read_name(self, name: str) -> Value:
         found = super().read_name(name)
-        if found.raw.type == WHOLE and name not in self.locals:
+        if found.raw.type == WHOLE and name not in self.locals and not self.counts:
             return self.lanes.real(float(found.raw.name))
         return found
 
