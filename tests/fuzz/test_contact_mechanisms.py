@@ -12,17 +12,8 @@ import numpy as np
 import pytest
 
 from tests.fuzz.contact_campaign import variation
-from tests.fuzz.contact_mechanisms import (
-    PLAIN,
-    Mechanism,
-    compare,
-    find_faults,
-    make_mechanism,
-    random_scale,
-    simulate,
-    vary,
-    work_errors,
-)
+from tests.fuzz.contact_checks import compare, find_faults, simulate, work_errors
+from tests.fuzz.contact_mechanisms import PLAIN, Mechanism, make_mechanism, random_scale, vary
 
 # Planar and spatial, free and jointed, a slider-crank (59); all have impacts, and time before the third.
 SEEDS = (1, 12, 14, 19, 22, 53, 59, 1003, 1036, 1044)
