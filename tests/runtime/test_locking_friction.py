@@ -227,3 +227,31 @@ def test_a_run_that_starts_in_a_dead_centre_keeps_its_motion(kind: str, angle: f
     assert run["energy"][0] == pytest.approx(0.64)
     assert run["energy"][0] - run.final["energy"] == pytest.approx(work, rel=1e-6)
     assert run.final["crank.u1"] > 2
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["pinned", "held by friction"])
+def test_a_crutch_that_stands_upright_keeps_its_motion(held: bool) -> None:
+    """Its foot, on a slide, is farthest from the crutch's other end there, x = 0.6/cos θ: the slip ẋ is small
+    and reverses, and in a plane slips as small as that stop. They took all energy, as no impulse of the foot's
+    own row did, but one together with others.
+    """
+    s = arm.System("crutch")
+    s.gravity(9.81, -s.ground.y)
+    joint = arm.Joint(translate=["x", "y", "z"], rotate=["z"]) if held else arm.Spherical()
+    crutch = s.body("A", joint=joint, mass=3.0, inertia=(0.2,) * 3, com=(0.25, 0.1, 0))
+    slide = s.body("B", crutch, arm.Prismatic("y"), at=(0.6, 0, 0), mass=0.5, inertia=(0.02,) * 3)
+    if held:
+        s.contact("end", crutch.origin, plane=(s.ground, s.ground.y), friction=2.0)
+    s.contact("foot", slide.origin, plane=(s.ground, s.ground.y), friction=0.2)
+    s.output("energy", s.total_energy())
+    s.output("x", arm.dot(arm.position(slide.origin, crutch.origin), s.ground.x))
+    model = s.derive().compile(tier="quick")
+    inertia = 0.22 + 3.0 * (0.25**2 + 0.1**2)
+    for angle in (-1e-4, -1e-6, 1e-5):
+        start = {"B.q1": -0.6 * math.tan(angle), "B.u1": -0.6 * 2.0 / math.cos(angle) ** 2}
+        turned = {"A.q1": math.cos(angle / 2), "A.q4": math.sin(angle / 2), "A.u3": 2.0}
+        start |= {"A.q4": angle, "A.u4": 2.0} if held else turned
+        run = model.simulate(0.05, initial=start, sample=0.01)
+        height = 0.25 * math.sin(angle) + 0.1 * math.cos(angle)
+        assert abs(run["energy"][0] - 0.5 * inertia * 2.0**2 - 3.0 * 9.81 * height) < 1e-7
+        assert run.final["x"] > 0.6015  # from rest 0.6001

@@ -44,7 +44,7 @@ Génot & Brogliato (1999), New results on Painlevé paradoxes, Eur. J. Mech. A/S
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from armillary.algebra import functions as fn
@@ -199,8 +199,9 @@ def decide(
     after: Sequence[Scalar] = [plus(v, x) for v, x in zip(velocities, changes, strict=True)]
     stops = {c.name: fn.or_(hits[c.name], fn.and_(calm, c.touches)) for c in one_sided}
     choices = [_choice_of_forces(c, after, stops.get(c.name, 0), happens) for c in contacts]
-    centred = [_is_at_dead_centre(rows, c, after) for c in contacts]
-    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, after))
+    stop, centred = _stop_rows(rows, contacts, after, _rows_at_rest(contacts, choices, after))
+    choices = [_pass_dead_centre(c, *two, after) for c, *two in zip(contacts, choices, centred, strict=True)]
+    impulses = impulses + stop
     free, after = moved(impulses)
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
@@ -209,12 +210,10 @@ def decide(
     doubts = [fn.select(lost, x, grows) for x, grows in zip(solution["doubt"], critical, strict=True)]
     stays = fn.named(fn.or_(lost, _any(critical)), "contact_stays")
     still = list(solution["held"])
-    for c, choice, status, at_dead_centre in zip(contacts, choices, solution["status"], centred, strict=True):
+    for c, choice, status, is_centred in zip(contacts, choices, solution["status"], centred, strict=True):
         for row in c.slip:  # a slip that begins does so from rest
-            begins = fn.maximum(
-                still[row], fn.and_(status > 0, _is_at_rest(c, choice, solution["direction"]))
-            )
-            still[row] = fn.select(at_dead_centre, 0, begins)
+            begins = fn.and_(status > 0, _is_at_rest(c, choice, solution["direction"]))
+            still[row] = fn.select(is_centred, 0, fn.maximum(still[row], begins))
     impulses = impulses + rows.hold(after, [fn.select(stays, 0, x) for x in still])
     memories: dict[Expr, Scalar] = {}
     for c, status, doubt in zip(contacts, solution["status"], doubts, strict=True):
@@ -240,40 +239,72 @@ def decide(
     return Decision(impulses, memories, failed, fn.equal(outcome, DOUBTFUL), jammed, without)
 
 
-def _is_at_dead_centre(rows: ContactRows, c: ContactState, velocities: Sequence[Scalar]) -> Scalar:
+def _stop_rows(
+    rows: ContactRows,
+    contacts: Sequence[ContactState],
+    velocities: Sequence[Scalar],
+    stopped: Sequence[Scalar],
+) -> tuple[Loads, list[Scalar]]:
+    """Return the impulses that stop rows, without slips at dead centres; and which contacts are at one."""
+    loads = rows.hold(velocities, stopped)
+    centred = [_is_at_dead_centre(rows, c, velocities, loads) for c in contacts]
+    left = list(stopped)
+    for c, is_centred in zip(contacts, centred, strict=True):
+        for row in c.slip:
+            left[row] = fn.select(is_centred, 0, stopped[row])
+    some = fn.named(_any(centred), "contact_centred")
+    others = rows.hold(velocities, left, some)
+    forces = [fn.select(some, x, y) for x, y in zip(others.forces, loads.forces, strict=True)]
+    changes = [fn.select(some, x, y) for x, y in zip(others.changes, loads.changes, strict=True)]
+    return Loads(forces, changes), centred
+
+
+def _is_at_dead_centre(
+    rows: ContactRows, c: ContactState, velocities: Sequence[Scalar], loads: Loads
+) -> Scalar:
     """Return whether the slip of a contact is slow because its levers are short, though its bodies move.
 
-    An impulse that removes this slip would stop the bodies. Examples: the foot of a pendulum slides along a
-    plane and is right below the pivot, where the slip reverses; the slider of a crank with a brake reverses
-    its motion; the ratio of two shafts of a linkage passes that of a clutch between them. A contact has full
-    levers in its normal row. A brake has no other row: the impulse must not change any speed noticeably.
+    The impulses ``loads``, which remove this slip, would stop the bodies. Examples: the foot of a pendulum
+    slides along a plane and is right below the pivot, where the slip reverses; the slider of a crank with a
+    brake reverses its motion; the ratio of two shafts of a linkage passes that of a clutch between them; a
+    foot slides beside one that sticks, and a slide between them changes their distance no longer. A contact
+    has full levers in its normal row: the work of the impulses is compared with the energy of a body with
+    these levers and a negligible slip. A brake has no other row: its impulse must not change any speed
+    noticeably.
     """
     if not c.slip:
         return 0
-    speeds = range(rows.forces.shape.speeds)
-
-    def own_product(row: int) -> Scalar:
-        first = row * len(speeds)
-        return total([times(rows.jacobian[first + s], rows.columns[first + s]) for s in speeds])
-
-    along = total([own_product(row) for row in c.slip])
     if c.is_brake:
-        slip = fn.absolute(velocities[c.slip[0]])
-        noticed = [as_expr(times(slip, change)) > times(along, least) for change, least in c.speed_changes]
+        impulse = fn.absolute(loads.forces[c.slip[0]])
+        noticed = [as_expr(times(impulse, change)) > least for change, least in c.speed_changes]
         return fn.named(_any(noticed), f"{c.name}_dead_centre")
-    across = own_product(c.normal_row)
-    speed = total([times(velocities[row], velocities[row]) for row in c.slip])
+    speeds = range(rows.forces.shape.speeds)
+    first = c.normal_row * len(speeds)
+    across = total([times(rows.jacobian[first + s], rows.columns[first + s]) for s in speeds])
+    work = total([times(-1, times(loads.forces[row], velocities[row])) for row in c.slip])
     none = plus(c.turning, times(10, c.slow))
-    return fn.named(
-        as_expr(times(speed, fn.maximum(along, across))) > times(times(none, none), along),
-        f"{c.name}_dead_centre",
+    return fn.named(as_expr(times(work, across)) > times(none, none), f"{c.name}_dead_centre")
+
+
+def _pass_dead_centre(
+    c: ContactState, choice: _Choice, centred: Scalar, velocities: Sequence[Scalar]
+) -> _Choice:
+    """Return the choice of a contact whose slip in a plane, though slow, goes on since it is at a dead centre."""
+    if len(c.slip) < 2:
+        return choice
+    sliding = [velocities[row] for row in c.slip]
+    speed = fn.named(length_of(sliding), f"{c.name}_slip")
+    passes = fn.named(fn.and_(centred, speed > c.reversal), f"{c.name}_passes")
+    direction = tuple(
+        fn.select(passes, v / fn.select(passes, speed, 1), e)
+        for v, e in zip(sliding, choice.direction, strict=True)
     )
+    return replace(choice, rests=fn.select(passes, 0, choice.rests), direction=direction)
 
 
 def _rows_at_rest(
     contacts: Sequence[ContactState],
     choices: Sequence[_Choice],
-    centred: Sequence[Scalar],
     velocities: Sequence[Scalar],
 ) -> list[Scalar]:
     """Return the rows with negligible velocities, which become zero before forces are found.
@@ -283,14 +314,13 @@ def _rows_at_rest(
     close again at once, without end. A contact with such an approach stops as one that was closed does.
     """
     rest: list[Scalar] = [0] * len(velocities)
-    for c, choice, at_dead_centre in zip(contacts, choices, centred, strict=True):
+    for c, choice in zip(contacts, choices, strict=True):
         closes = choice.before
         if c.normal is not None:
             closes = fn.or_(choice.before, as_expr(velocities[c.normal]) < 0)
             rest[c.normal] = fn.and_(choice.active, closes)
         for row in c.slip:
-            stands = fn.and_(fn.and_(choice.active, closes), fn.equal(choice.rests, 1))
-            rest[row] = fn.select(at_dead_centre, 0, stands)
+            rest[row] = fn.and_(fn.and_(choice.active, closes), fn.equal(choice.rests, 1))
     return rest
 
 
