@@ -199,9 +199,10 @@ def decide(
     after: Sequence[Scalar] = [plus(v, x) for v, x in zip(velocities, changes, strict=True)]
     stops = {c.name: fn.or_(hits[c.name], fn.and_(calm, c.touches)) for c in one_sided}
     choices = [_choice_of_forces(c, after, stops.get(c.name, 0), happens) for c in contacts]
-    stop, centred = _stop_rows(rows, contacts, after, _rows_at_rest(contacts, choices, after))
+    all_stop = rows.hold(after, _rows_that_may_rest(contacts, choices, len(after)))
+    centred = [_is_at_dead_centre(rows, c, after, all_stop) for c in contacts]
     choices = [_pass_dead_centre(c, *two, after) for c, *two in zip(contacts, choices, centred, strict=True)]
-    impulses = impulses + stop
+    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, after))
     free, after = moved(impulses)
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
@@ -239,24 +240,17 @@ def decide(
     return Decision(impulses, memories, failed, fn.equal(outcome, DOUBTFUL), jammed, without)
 
 
-def _stop_rows(
-    rows: ContactRows,
-    contacts: Sequence[ContactState],
-    velocities: Sequence[Scalar],
-    stopped: Sequence[Scalar],
-) -> tuple[Loads, list[Scalar]]:
-    """Return the impulses that stop rows, without slips at dead centres; and which contacts are at one."""
-    loads = rows.hold(velocities, stopped)
-    centred = [_is_at_dead_centre(rows, c, velocities, loads) for c in contacts]
-    left = list(stopped)
-    for c, is_centred in zip(contacts, centred, strict=True):
+def _rows_that_may_rest(
+    contacts: Sequence[ContactState], choices: Sequence[_Choice], count: int
+) -> list[Scalar]:
+    """Return the rows that hold if all active contacts close, and all slips that may stick do."""
+    rest: list[Scalar] = [0] * count
+    for c, choice in zip(contacts, choices, strict=True):
+        if c.normal is not None:
+            rest[c.normal] = choice.active
         for row in c.slip:
-            left[row] = fn.select(is_centred, 0, stopped[row])
-    some = fn.named(_any(centred), "contact_centred")
-    others = rows.hold(velocities, left, some)
-    forces = [fn.select(some, x, y) for x, y in zip(others.forces, loads.forces, strict=True)]
-    changes = [fn.select(some, x, y) for x, y in zip(others.changes, loads.changes, strict=True)]
-    return Loads(forces, changes), centred
+            rest[row] = fn.and_(choice.active, fn.equal(choice.rests, 1))
+    return rest
 
 
 def _is_at_dead_centre(
@@ -264,7 +258,7 @@ def _is_at_dead_centre(
 ) -> Scalar:
     """Return whether the slip of a contact is slow because its levers are short, though its bodies move.
 
-    The impulses ``loads``, which remove this slip, would stop the bodies. Examples: the foot of a pendulum
+    The impulses ``loads``, which end all slips that may end, would stop the bodies. Examples: the foot of a pendulum
     slides along a plane and is right below the pivot, where the slip reverses; the slider of a crank with a
     brake reverses its motion; the ratio of two shafts of a linkage passes that of a clutch between them; a
     foot slides beside one that sticks, and a slide between them changes their distance no longer. A contact
@@ -305,6 +299,7 @@ def _pass_dead_centre(
 def _rows_at_rest(
     contacts: Sequence[ContactState],
     choices: Sequence[_Choice],
+    centred: Sequence[Scalar],
     velocities: Sequence[Scalar],
 ) -> list[Scalar]:
     """Return the rows with negligible velocities, which become zero before forces are found.
@@ -314,13 +309,14 @@ def _rows_at_rest(
     close again at once, without end. A contact with such an approach stops as one that was closed does.
     """
     rest: list[Scalar] = [0] * len(velocities)
-    for c, choice in zip(contacts, choices, strict=True):
+    for c, choice, at_dead_centre in zip(contacts, choices, centred, strict=True):
         closes = choice.before
         if c.normal is not None:
             closes = fn.or_(choice.before, as_expr(velocities[c.normal]) < 0)
             rest[c.normal] = fn.and_(choice.active, closes)
         for row in c.slip:
-            rest[row] = fn.and_(fn.and_(choice.active, closes), fn.equal(choice.rests, 1))
+            stands = fn.and_(fn.and_(choice.active, closes), fn.equal(choice.rests, 1))
+            rest[row] = fn.select(at_dead_centre, 0, stands)
     return rest
 
 
