@@ -8,7 +8,7 @@ from struct import unpack
 import pytest
 
 import armillary as arm
-from armillary.llvm import sections
+from armillary.llvm import section_writer, sections
 from armillary.llvm.arrangement.arm64 import TOUCHED_PAGE, Arm64, frame_code, reaches
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.arrangement.machine_code import Entry, encode_lines
@@ -133,7 +133,7 @@ def test_only_code_without_llvms_operations_is_one_piece(
     a = s.body("A", joint=arm.Revolute("x"), mass=1, com=(0, 0, 1), inertia=(1, 2, 3))
     b = s.body("B", a, arm.Revolute("y"), at=(0, 1, 0), mass=1, com=(1, 0, 0), inertia=(1, 2, 3))
     s.moment("drive", moment, b.y, on=b)
-    monkeypatch.setattr(sections, "ENCODED_PIECE", 10)
+    monkeypatch.setattr(section_writer, "ENCODED_PIECE", 10)
     text = sections.llvm_text(s.derive().program, 32, encodes="arm64")
     assert ("derivatives_code:" in text, "@derivatives_1(" in text) == (whole, not whole)
 

@@ -15,7 +15,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, total
-from armillary.llvm import node_writer, pieces
+from armillary.llvm import node_writer, pieces, section_writer
 from armillary.llvm import sections as llvm
 from armillary.llvm.instructions import real
 from armillary.llvm.jit import Compiled, without_fusion
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.optimised
 def compiled(
     equations: Equations, piece: int, monkeypatch: pytest.MonkeyPatch, *, fused: bool
 ) -> CompiledModel:
-    monkeypatch.setattr(llvm, "PIECE", piece)
+    monkeypatch.setattr(section_writer, "PIECE", piece)
     text = llvm.llvm_text(equations.program)
     assert ("derivatives_1(" in text) == (len(equations.program.derivatives.nodes) > 2 * piece)
     code = Compiled(text if fused else without_fusion(text))
@@ -111,7 +111,7 @@ def test_pieces_load_numbers_from_one_array_and_single_functions_hold_them(
     """Each number has one place in it; 2 is part of the code. Beyond LOADED, a piece holds numbers itself."""
     program = cubics(60)
     assert "_numbers" not in llvm.llvm_text(program)
-    monkeypatch.setattr(llvm, "PIECE", 50)
+    monkeypatch.setattr(section_writer, "PIECE", 50)
     text = llvm.llvm_text(program)
     array = re.search(r"@outputs_numbers = internal constant \[\d+ x double\] \[(.*)\]", text)
     assert array is not None
@@ -127,21 +127,21 @@ def test_pieces_load_numbers_from_one_array_and_single_functions_hold_them(
 
 def test_pieces_that_load_many_numbers_are_half_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     program = cubics(60)
-    monkeypatch.setattr(llvm, "PIECE", len(program.outputs.nodes) / 5)
+    monkeypatch.setattr(section_writer, "PIECE", len(program.outputs.nodes) / 5)
     assert len(piece_texts(llvm.llvm_text(program))) == 10
     monkeypatch.setattr(pieces, "RICH", 2)
     assert len(piece_texts(llvm.llvm_text(program))) == 5
     monkeypatch.undo()
-    monkeypatch.setattr(llvm, "PIECE", len(program.outputs.nodes))
+    monkeypatch.setattr(section_writer, "PIECE", len(program.outputs.nodes))
     assert not piece_texts(llvm.llvm_text(program))
 
 
 def test_a_whole_piece_has_few_operands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code for arm64 is one piece only where its instructions reach each other, however long its sums are."""
     section = cubics(60).outputs
-    assert len(pieces._pieces(section, 50, llvm.WHOLE, loading=False)) == 1
+    assert len(pieces._pieces(section, 50, section_writer.WHOLE, loading=False)) == 1
     monkeypatch.setattr(pieces, "OPERANDS", sum(len(n.args) for n in section.nodes) - 1)
-    assert len(pieces._pieces(section, 50, llvm.WHOLE, loading=False)) > 1
+    assert len(pieces._pieces(section, 50, section_writer.WHOLE, loading=False)) > 1
 
 
 def test_writers_of_pieces_are_freed_at_once() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import armillary as arm
-from armillary.llvm import jit, sections
+from armillary.llvm import jit, section_writer, sections
 from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.solver.llvm.layout import LoopShape
@@ -28,7 +28,7 @@ def angles_loaded(monkeypatch: pytest.MonkeyPatch, encodes: str) -> set[str]:
     a = s.body("a", joint=arm.Revolute("z"), com=com, mass=1, inertia=inertia)
     s.body("b", parent=a, joint=arm.Revolute("x"), at=at, com=com, mass=1, inertia=inertia)
     s.gravity(9.81, s.ground.x)
-    monkeypatch.setattr(sections, "ArrangedWriter", Noted)
+    monkeypatch.setattr(section_writer, "ArrangedWriter", Noted)
     sections.llvm_text(s.derive("recursive").program, 32, encodes=encodes)
     return found
 

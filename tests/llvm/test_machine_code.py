@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.llvm import sections
+from armillary.llvm import section_writer, sections
 from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
 from armillary.llvm.arrangement.arrangement import PAIR
@@ -90,8 +90,8 @@ def test_a_model_has_the_digits_of_llvms_code(
     seed: int, piece: int, size: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of angles beyond the limit of sines and of those that are no numbers, in one or several pieces."""
-    monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
-    monkeypatch.setattr(sections, "WHOLE", 0)
+    monkeypatch.setattr(section_writer, "ENCODED_PIECE", piece)
+    monkeypatch.setattr(section_writer, "WHOLE", 0)
     case = random_trees.tree_case(seed)
     equations = random_trees.build(case, parameters=True).derive()
     texts = [sections.llvm_text(equations.program, size, encodes=encodes) for encodes in ("", name)]
@@ -119,8 +119,8 @@ def test_two_runs_at_once_have_the_digits_of_llvms_code(
     """An angle beyond the limit of sines, or one that is not a number, leaves the digits of the other run."""
     if name != "arm64":
         pytest.skip("vectors of runs are LLVM's on this processor")
-    monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
-    monkeypatch.setattr(sections, "WHOLE", 0)
+    monkeypatch.setattr(section_writer, "ENCODED_PIECE", piece)
+    monkeypatch.setattr(section_writer, "WHOLE", 0)
     case = random_trees.tree_case(seed)
     equations = random_trees.build(case, parameters=True).derive()
     model = equations.compile()
@@ -185,9 +185,9 @@ def test_packs_of_four_have_the_digits_of_llvms_code(
     """In one or several pieces; pairs where registers hold no more. LLVM's code takes sines by another
     function here, whose last bits differ for angles beyond the limit: both are within one unit of those.
     """
-    monkeypatch.setattr(sections, "PIECE", piece)
-    monkeypatch.setattr(sections, "ENCODED_PIECE", piece)
-    monkeypatch.setattr(sections, "WHOLE", 0)
+    monkeypatch.setattr(section_writer, "PIECE", piece)
+    monkeypatch.setattr(section_writer, "ENCODED_PIECE", piece)
+    monkeypatch.setattr(section_writer, "WHOLE", 0)
     equations = four_legs()
     lanes = vector_doubles()
     program = replace(equations.program, alike=in_lanes(equations.program.alike, lanes))

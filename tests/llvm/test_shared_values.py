@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.llvm import module, sections
+from armillary.llvm import module, section_writer
 from armillary.llvm.sections import llvm_text
 
 
@@ -36,7 +36,7 @@ def test_functions_of_shared_values_do_not_read_what_they_write(monkeypatch: pyt
     """Pieces hand values on with either sign, results have their own: a value from the wrong array would
     have the wrong sign in some mechanisms.
     """
-    monkeypatch.setattr(sections, "PIECE", 40)
+    monkeypatch.setattr(section_writer, "PIECE", 40)
     text = llvm_text(table_on_feet().equations.program)
     written = re.findall(r"define internal void @(shared\d+)_\d+\(.*?\n(.*?)\n}", text, re.DOTALL)
     written += re.findall(r"define void @(shared\d+)\(.*?\n(.*?)\n}", text, re.DOTALL)
@@ -48,7 +48,7 @@ def test_functions_of_shared_values_do_not_read_what_they_write(monkeypatch: pyt
 
 def test_sections_that_share_values_have_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statuses of all kinds at random positions; then a fall onto the feet until the table rests."""
-    monkeypatch.setattr(sections, "PIECE", 40)  # of many pieces
+    monkeypatch.setattr(section_writer, "PIECE", 40)  # of many pieces
     shared = table_on_feet()
     text = llvm_text(shared.equations.program)
     assert "@shared1(" in text and "@copy_values_0(" in text

@@ -12,6 +12,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol, total
 from armillary.algebra.functions import let
+from armillary.llvm import section_writer
 from armillary.llvm import sections as llvm
 from armillary.llvm.jit import Compiled, everywhere, vector_doubles
 from armillary.program import packs as worth
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.optimised
 
 def model(program: Program, piece: int, monkeypatch: pytest.MonkeyPatch, registers: int = 0) -> CompiledModel:
     equations = derived("wheel.q1" in [s.data.name for s in program.state])
-    monkeypatch.setattr(llvm, "PIECE", piece)
+    monkeypatch.setattr(section_writer, "PIECE", piece)
     text = llvm.llvm_text(program, registers)
     assert ("derivatives_1(" in text) == (piece < 1000)
     return CompiledModel(replace(core_of(equations), program=program), Compiled(text), 0.0, compile_equations)

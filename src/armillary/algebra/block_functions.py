@@ -28,12 +28,14 @@ class BlockFunction(ABC):
     ``vectors`` are the vectors' lengths by name. ``takes`` names the vectors of arguments and ``gives`` the
     vectors of results, in order; the first ``smooth`` results have derivatives, the others are piecewise
     constant. If the first number of the vector ``condition`` is zero, the results are not used, and the call
-    may be left out. ``sizes`` are constant whole numbers and ``tables`` constant lists of whole numbers, by
+    may be left out. A block that ``extends`` another begins with its arguments and with its results, up to
+    rounding. ``sizes`` are constant whole numbers and ``tables`` constant lists of whole numbers, by
     their names in the code of the function.
     """
 
     dimension = None
     condition: str | None = None
+    extends: str | None = None
 
     def __init__(
         self,

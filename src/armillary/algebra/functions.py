@@ -108,13 +108,23 @@ class KeptName(str):
     """The name of an intermediate value that passes must not inline."""
 
 
+class RareCondition(KeptName):
+    """The name of a condition that hardly ever holds; see llvm/usual_sections.py."""
+
+
 def keep_visible(definition: Expr, name: str) -> Expr:
     """Return an intermediate value with a separate line in the generated program, however often it
     is used.
     """
     if definition.constant:
         return definition
-    return intern(Expr, "let", (definition,), KeptName(name), definition.dimension, ("let", definition, name))
+    kept = name if isinstance(name, KeptName) else KeptName(name)
+    return intern(Expr, "let", (definition,), kept, definition.dimension, ("let", definition, name))
+
+
+def rarely(condition: Operand, name: str) -> Operand:
+    """Return a condition that hardly ever holds in a run, under a name."""
+    return keep_visible(condition, RareCondition(name)) if isinstance(condition, Expr) else condition
 
 
 def with_definition(value: Expr, definition: Expr) -> Expr:

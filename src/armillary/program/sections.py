@@ -165,7 +165,9 @@ def program_of(
 
     rates, gains = improve_section("derivatives", wanted.rates, search=wanted.search)
     outputs = hoist_section("outputs", rates.improve_others([c.expression for c in wanted.columns]))
-    events = hoist_section("events", wanted.events)
+    # Rates and event functions of contacts have most values in common: J, D and the forces.
+    with_rates = rates.improve_others if wanted.contacts else list
+    events = hoist_section("events", with_rates(wanted.events))
     updates = hoist_section("update", wanted.updates)
     made: dict[tuple[Expr, ...], Graph] = {}  # events with the same effects have the same section
     for event, f in zip(wanted.watched, wanted.fires, strict=True):
@@ -175,7 +177,7 @@ def program_of(
     state_labels = [s.data.name for s in state]
     memory_labels = [m.data.name for m in wanted.memory]
     corrections = hoist_section("correct", wanted.corrections)
-    renewed = hoist_section("normalise", wanted.normalised)
+    renewed = hoist_section("normalise", with_rates(wanted.normalised))
     geometry = hoist_section("geometry", wanted.geometry)
     sizes = hoist_section("sizes", wanted.sizes)
     row_sizes = hoist_section("row sizes", wanted.row_sizes)

@@ -409,7 +409,8 @@ def is_quiet(run: RunRecord) -> truth:
             return False
         if pace_of_looks(run) < run.h_taken:
             return False
-    events_at(run, run.h_taken)
+    if not (ARRIVING and run.g_known):
+        events_at(run, run.h_taken)
     return signs_hold(run, run.h_taken, closeness(run))
 
 

@@ -207,6 +207,8 @@ class RunRecord(LinearEquations):
         shortest: real  # shortest time between the last firings
         g: Reals  # the event functions
         g_start: Reals  # at the start of the step
+        if ARRIVING:
+            g_known: truth  # `g` has the functions at the end of the step just taken
         low: Reals  # time into the step before which the event did not happen
         sign: Wholes  # the sign last seen, 0: none yet
         side: Wholes  # the sign before the last firing
@@ -263,3 +265,4 @@ class RunRecord(LinearEquations):
         solve: address
         residuals: address
         partial_rates: address
+        evaluate_end: address

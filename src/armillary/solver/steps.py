@@ -62,14 +62,19 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     if run.dense:
         run.base = run.state
     run.state = run.trial
-    if not BETWEEN_EVENTS:  # there the trial state is normalised already
+    if ARRIVING:
+        run.g_known = not differs(t_last, t_new)
+        if run.g_known:
+            run.state, run.k_end, run.g = evaluate_end(t_new, run.state)
+            run.finish = run.state
+    if not BETWEEN_EVENTS and not (ARRIVING and run.g_known):  # lanes have done it
         run.state = normalise(t_new, run.state)
-    if run.dense:
+    if run.dense and not (ARRIVING and run.g_known):
         run.finish = run.state
         if not end_enters_error(run):
             run.k_end = derivatives(t_last, run.state)
-        if SCHEME:
-            straighten(run, h)
+    if run.dense and SCHEME:
+        straighten(run, h)
     if WATCHED:
         watch_stiffness(run, h)
     run.t_old = run.t

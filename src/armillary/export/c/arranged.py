@@ -49,7 +49,7 @@ from armillary.llvm.module import Module
 from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
 from armillary.llvm.pieces import Cut, cut, plain_angles
-from armillary.llvm.sections import is_arithmetic
+from armillary.llvm.section_writer import is_arithmetic
 from armillary.llvm.sines import (
     HALF_TURNS,
     ROUND,
@@ -206,7 +206,7 @@ def _operand(word: str, lanes: int) -> str:
 REGISTERS = 32
 # nodes; a section with fewer, as of a pendulum, is faster as plain text; one of two links is slower
 FEWEST = 20
-PIECE = 1600  # operations in one function, as llvm/sections.py counts them; a hexapod takes 3 % more with 800
+PIECE = 1600  # operations in one function, as llvm/section_writer.py has; a hexapod takes 3 % more with 800
 WHOLE = 20000  # most operations of arithmetic alone in one function
 RESERVED = (
     *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "ROUNDED", "bits_2", "is_near", "numbers", "slots"),

@@ -86,6 +86,7 @@ class ContactBlock(BlockFunction):
         sizes = {"N_CONTACTS": m, "N_CONTACT_ROWS": r, "N_CONTACT_SPEEDS": s}
         super().__init__(name, vectors, takes, gives, r + s, sizes, tables)
         self.condition = "asked" if "asked" in takes else None
+        self.extends = "contact_rates" if name == "contact_forces" else None
 
     def solve(self, **given: Sequence[Scalar]) -> dict[str, list[Expr]]:
         """Return the vectors that the entry gives, as expressions."""

@@ -50,7 +50,7 @@ def remove_drift(
             fast = fn.or_(fast, fn.and_(state.closed, moves))
         for row in state.slip:
             fast = fn.or_(fast, fn.and_(state.sticks, fn.absolute(velocities[row]) > state.drift))
-    far, fast = fn.named(far, "contact_far"), fn.named(fast, "contact_fast")
+    far, fast = fn.rarely(far, "contact_far"), fn.rarely(fast, "contact_fast")
     for state in states:
         if state.normal is not None:
             gaps[state.normal] = state.gap
@@ -62,7 +62,7 @@ def remove_drift(
     corrected: dict[Expr, Expr] = {}
     if any(state.normal is not None for state in states):
         shift = rows.hold(gaps, on_gap, far)
-        shift = _keep_others_above(rows, states, gaps, on_gap, shift)
+        shift = _keep_others_above(rows, states, gaps, on_gap, shift, far)
         shifts = {plain(system.speeds[i]): as_expr(change(k, shift)) for k, i in enumerate(speeds)}
         coordinates = reduction.coordinates(system)
         ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], shifts)
@@ -82,12 +82,13 @@ def _keep_others_above(
     gaps: Sequence[Scalar],
     held: Sequence[Scalar],
     shift: Loads,
+    far: fn.Operand,
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
     A contact closes up to TOUCH above its surface; levers may magnify this tenfold at other contacts. An open
     contact that is already below its surface is about to close and is not protected. If nearly dependent rows
-    would make the shift more than FARTHER times as long, it is zero.
+    would make the shift more than FARTHER times as long, it is zero. Without drift (`far`) nothing moves.
     """
     ways = row_changes(rows, shift.changes)
     with_others = list(held)
@@ -97,10 +98,10 @@ def _keep_others_above(
             way = ways[state.normal]
             spare = plus(state.gap, times(SUNK, state.length))
             low = fn.and_(spare >= 0, plus(spare, way) < 0)
-            sinks = fn.named(fn.and_(state.open, low), f"{state.name}_sinks")
+            sinks = fn.named(fn.and_(far, fn.and_(state.open, low)), f"{state.name}_sinks")
             with_others[state.normal] = fn.select(sinks, 1, held[state.normal])
             some = fn.or_(some, sinks)
-    some = fn.named(some, "contact_sinks")
+    some = fn.rarely(some, "contact_sinks")
     other = rows.hold(gaps, with_others, some)
     # g·A⁻¹ g is the square of the length of a shift in terms of the masses.
     squares = [

@@ -463,13 +463,13 @@ def _find_forces(
     def replace(condition: fn.Operand, found: Sequence[Scalar], own: Sequence[Scalar]) -> list[Scalar]:
         return [fn.select(condition, x, y) for x, y in zip(found, own, strict=True)]
 
-    doubt = fn.named(as_expr(few.doubtful), "contact_doubt")
+    doubt = fn.rarely(as_expr(few.doubtful), "contact_doubt")
     rates = rows.rates.solve(**problem, asked=rows.ask(doubt))
     loads = Loads(replace(doubt, rates["force"], few.forces), replace(doubt, rates["loaded"], few.changes))
     shares = share_few_forces(shape, few, problem["static"], problem["static_capacity"])
     most, exceeded = bound_few_normals(shape, few, holds, weight, limits["natural"], shares)
     several = fn.or_(doubt, fn.or_(few.redundant_count > 1, exceeded))
-    several = fn.named(as_expr(several), "contact_several")
+    several = fn.rarely(as_expr(several), "contact_several")
     solution = rows.forces.solve(**problem, **limits, asked=rows.ask(several))
     with_least = _add_least_sizes(rows, solution["force_size"], least)
     return _Forces(

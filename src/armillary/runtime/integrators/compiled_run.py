@@ -95,6 +95,7 @@ def _plan(
         sparse=sparse if watched or settings.integrator.rosenbrock else None,
         driven=functions.driven and settings.integrator.rosenbrock is not None,
         watched=watched,
+        arrives=bool(functions.evaluate_end) and changes is None and not tableau.end_enters_error,
         kinks=0 < functions.n_own < functions.n_states,
     )
     key = shape, machine_settings()

@@ -296,6 +296,7 @@ class Functions:
     residuals: int = 0
     structure: SparseStructure | None = None  # of the linear equations of implicit steps, if sparse
     partial_rates: int = 0  # for linearly implicit methods; 0: they use differences
+    evaluate_end: int = 0  # normalised state, rates and event functions at the end of a step
     driven: bool = False  # inputs come from data over time; slopes by time need differences
     n_states: int = 0
     n_own: int = 0  # states of the motion, which come before its derivatives; 0: all

@@ -202,6 +202,7 @@ class CompiledProgram:
             solve=self.address("solve"),
             residuals=self.address("residuals"),
             partial_rates=self.address("partial_rates"),
+            evaluate_end=self.address("evaluate_end"),
             structure=program.structure,
             driven=bool(program.driven),
             n_states=len(program.state),

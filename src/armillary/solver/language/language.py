@@ -127,6 +127,7 @@ SPARSE = True  # this section gives the elements of sparse equations
 WATCHED = True  # stiffness is watched, to change between two methods; this process alone
 DRIVEN = True  # inputs are read from data, whose slopes over time are found by differences only
 PASSING = True  # runs pass configurations at which constraints lose rank
+ARRIVING = True  # one evaluation gives rates and event functions at the end of a step; this process
 BETWEEN_EVENTS = True  # run lanes: a run leaves its lane before a step in which something may happen
 LATE_SEARCH = True  # a step is searched for events in the next turn, by one piece of code; not with MASSES
 KINKS = True  # states include sensitivities, whose rates jump where the motion has a kink
@@ -279,6 +280,8 @@ outputs: Callable[[real, States, Memory], Outputs]
 events: Callable[[real, States], Reals]
 update: Callable[[real, States], Memory]
 normalise: Callable[[real, States], States]
+# The normalised state, its rates and event functions.
+evaluate_end: Callable[[real, States], tuple[States, States, Reals]]
 pivot_shares: Callable[[real, States], Pivots]
 partial_rates: Callable[[real, States], Partials]
 fire: Callable[[whole, real, States], tuple[Memory, States]]

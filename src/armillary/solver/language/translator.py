@@ -31,7 +31,7 @@ from armillary.solver.methods.tableau import Method
 
 MODEL = (
     *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
-    *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
+    *("evaluate_end", "leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
     *("condition_values", "condition_slopes", "path_figures"),
 )
 # Features of the solver; a system's features are words of export/text/source.py.

@@ -133,6 +133,7 @@ _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, m
 SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
     "fire": FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
     "normalise": FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS)),
+    "evaluate_end": FunctionType(NOTHING, (*_ORDINARY, ADDRESS)),
 }
 
 
@@ -255,6 +256,13 @@ class LoopFunction(RecordFunction, Stepper):
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self._ordinary("derivatives", t, state, "memory", result.address)
+        self["evaluations"] = self["evaluations"] + 1
+
+    def evaluate_end(self, t: Value, state: Span, result: Span) -> None:
+        """Normalise a state; evaluate its rates, and the event functions into the vector g."""
+        given = self["constants"].raw, self.vector("memory").address
+        results = result.address, self.vector("g").address
+        self._call_generated("evaluate_end", t.raw, state.address, *given, *results)
         self["evaluations"] = self["evaluations"] + 1
 
     def partial_rates(self, t: Value, state: Span, result: Span) -> None:

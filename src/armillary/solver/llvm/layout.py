@@ -144,7 +144,7 @@ _LOOP_FEATURES = frozenset((
     *("PROCESS", "EVENTS", "CONTACTS", "UPDATE", "NORMALISE", "JUMPS", "ADAPTIVE", "LANDING_EVENTS"),
     *("SCHEME", "CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS", "CHOICES", "RATED", "ADJUSTING"),
     *("PARTITIONED", "PASSING", "IMPLICIT", "SPARSE", "DIFFERENTIATED", "DRIVEN", "WATCHED", "KINKS"),
-    "MULTISTEP",
+    *("MULTISTEP", "ARRIVING"),
 ))  # fmt: skip
 _Number = type[ctypes.c_double] | type[ctypes.c_int64] | type[ctypes.c_void_p]
 _NUMBERS: dict[str, _Number] = {
@@ -174,7 +174,7 @@ REALS = tuple(name for name, kind in _SCALARS.items() if kind == "real")
 ADDRESSES = tuple(name for name, kind in _SCALARS.items() if kind == "address")
 FUNCTIONS = (
     *("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals"),
-    "partial_rates",
+    *("partial_rates", "evaluate_end"),
 )
 FIELDS = {name: place for place, name in enumerate(_SCALARS)}
 
@@ -294,6 +294,7 @@ class LoopShape:
     sparse: tuple[int, int, int] | None = None  # numbers of unknowns, entries, factors of sparse equations
     driven: bool = False  # for linearly implicit methods: the program reads inputs from data over time
     watched: bool = False  # stiffness is watched, to change between two methods
+    arrives: bool = False  # whether one function computes all that a step needs where it ends
     kinks: bool = False  # whether the states are followed by their sensitivities
 
     def any_size(self) -> LoopShape:
@@ -349,7 +350,7 @@ class LoopShape:
             "PARTITIONED": self.partitioned, "PASSING": self.passing,
             "IMPLICIT": self.implicit, "DIFFERENTIATED": self.differentiated, "DRIVEN": self.driven,
             "SPARSE": self.sparse is not None, "WATCHED": self.watched, "KINKS": self.adaptive and self.kinks,
-            "MULTISTEP": self.tableau.multistep,
+            "MULTISTEP": self.tableau.multistep, "ARRIVING": self.arrives,
         }  # fmt: skip
         return frozenset(name for name, there in having.items() if there)
 

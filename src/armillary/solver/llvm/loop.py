@@ -216,6 +216,12 @@ def _fire(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span
         memory[i] = fired[i]
 
 
+def _evaluate_end(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
+    t, state = given
+    assert isinstance(t, Value) and isinstance(state, Span)
+    f.evaluate_end(t, state, targets[1])  # the state in place, the functions into g
+
+
 def _report(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     """Log an event, which has been counted."""
     (k,) = given
@@ -282,6 +288,7 @@ SECTIONS: dict[str, Model] = {
     "update": _at_state(lambda f, t, state, target: f.update(t, state)),  # into new_memory
     "normalise": _at_state(lambda f, t, state, target: f.normalise(t, state)),  # in place
     "fire": _fire,
+    "evaluate_end": _evaluate_end,
     "report": _report,
     "report_time": _report_time,
 }
