@@ -12,6 +12,7 @@ from tests.control.systems import cart_pole
 
 REALS = ctypes.POINTER(ctypes.c_double)
 X, F, L = np.array([0.1, 0.7, -0.4, 1.2]), 3.0, 0.45
+H = 0.05  # the step of discrete models
 PLACE = {"cart.q1": 0.1, "pole.q1": 0.7, "cart.u1": -0.4, "pole.u1": 1.2, "F": F}
 STEM = "cart_and_pole"
 
@@ -22,7 +23,7 @@ def library(tmp_path_factory):
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler, cc")
     folder = tmp_path_factory.mktemp("acados")
-    cart_pole().equations.export("c", folder / "code", profile="acados", parameters=["L"])
+    cart_pole().equations.export("c", folder / "code", profile="acados", parameters=["L"], step=H)
     strict = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Dcasadi_int=int"]
     command = ["cc", *strict, "-fPIC", "-shared", f"code/{STEM}_functions.c", "-o", "functions.so", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
@@ -98,6 +99,35 @@ def test_explicit_and_implicit_models_are_those_of_the_process(library):
     close(bent, known)
 
 
+def test_a_discrete_step_and_its_derivatives_are_those_of_a_run_and_of_its_differences(library):
+    """acados orders [u, x]; second derivatives against differences of first ones, of order four."""
+    model, w, change = cart_pole(), np.array([0.3, -1.0, 2.0, 0.7]), 2e-3
+    initial = {name: value for name, value in PLACE.items() if name != "F"}
+    run = model.simulate(H, step=H, initial=initial, inputs={"F": F}, parameters={"L": L})
+    end = [run.final[name] for name in initial]
+    (plain,) = call(library, "dyn_disc_phi_fun", X, F, L)
+    assert np.allclose(plain[:, 0], end, rtol=1e-13, atol=1e-14)
+    phi, jac = call(library, "dyn_disc_phi_fun_jac", X, F, L)
+    again, same, bent = call(library, "dyn_disc_phi_fun_jac_hess", X, F, w, L)
+    assert np.array_equal(again, phi) and np.array_equal(same, jac)
+    assert np.allclose(phi, plain, rtol=1e-13, atol=1e-14)
+
+    def difference(function):
+        slopes = []
+        for move in change * np.eye(5):
+            near, far = (
+                function(X + k * move[1:], F + k * move[0]) - function(X - k * move[1:], F - k * move[0])
+                for k in (1, 2)
+            )
+            slopes.append((8 * near - far) / (12 * change))
+        return np.array(slopes)
+
+    known = difference(lambda x, u: call(library, "dyn_disc_phi_fun", x, u, L)[0][:, 0])
+    assert np.allclose(jac, known, rtol=1e-9, atol=1e-10)
+    known = difference(lambda x, u: call(library, "dyn_disc_phi_fun_jac", x, u, L)[1] @ w)
+    assert np.allclose(bent, known, rtol=1e-8, atol=1e-9) and np.abs(bent).max() > 1e-3
+
+
 def test_plain_functions_have_the_same_derivatives(library):
     model, own = cart_pole(), {"parameters": {"L": L}}
     lin = model.linearize(PLACE, ["F"], **own)
@@ -123,6 +153,10 @@ def test_what_cannot_be_exported_for_acados_is_named(tmp_path):
         equations.export("c", tmp_path / "a", profile="acados", parameters=["M"])
     with pytest.raises(arm.ArmillaryError, match="method: programs of profile='acados' have no such option"):
         equations.export("c", tmp_path / "a", profile="acados", method="rk4")
+    with pytest.raises(arm.ParameterError, match="step= must be a finite time, more than zero, not 0"):
+        equations.export("c", tmp_path / "a", profile="acados", step=0.0)
+    with pytest.raises(arm.ArmillaryError, match="step: only profile='acados'"):
+        equations.export("c", tmp_path / "a", step=0.1)
     with pytest.raises(arm.ArmillaryError, match="parameters: only profile='acados'"):
         equations.export("c", tmp_path / "a", parameters=["L"])
     s = arm.System("driven")
@@ -225,6 +259,9 @@ def test_functions_have_the_sizes_and_results_that_acados_reads(library, tmp_pat
         "impl_dae_fun_jac_x_xdot_u": implicit,
         "impl_dae_fun_jac_x_xdot_u_z": implicit,
         "impl_dae_hess": (X, slope, F, none, w, 0.0, L),
+        "dyn_disc_phi_fun": (X, F, L),
+        "dyn_disc_phi_fun_jac": (X, F, L),
+        "dyn_disc_phi_fun_jac_hess": (X, F, w, L),
     }
     names = [f"{STEM}_{name}" for name in external]
     listed = f"#define FUNCTIONS(DO) {' '.join(f'DO({name})' for name in names)}\n"

@@ -39,6 +39,7 @@ def export(
     lanes: int | None = None,
     stiff: bool = False,
     parameters: Sequence[str] | None = None,
+    step: float | None = None,
 ) -> Path:
     """Write a folder with the system's program in C and return its path.
 
@@ -53,7 +54,7 @@ def export(
 
     ``profile="acados"`` is for optimisers: rates, Jacobians, adjoints and Hessians in the form of acados'
     external models, for CasADi and as plain functions. The named ``parameters`` are arguments of these, the
-    others keep their defaults.
+    others keep their defaults. With ``step``, a time in s, there are the functions of discrete models, too.
     """
     if profile == "acados":
         from armillary.export.c.optimizer import optimizer_files
@@ -63,9 +64,10 @@ def export(
             raise ArmillaryError(
                 f"{', '.join(given)}: programs of profile='acados' have no such option; leave it out"
             )
-        return write_folder(path, optimizer_files(equations, parameters or ()), force=force)
-    if parameters is not None:
-        raise ArmillaryError("parameters: only profile='acados' takes this")
+        return write_folder(path, optimizer_files(equations, parameters or (), step), force=force)
+    if parameters is not None or step is not None:
+        name = "parameters" if parameters is not None else "step"
+        raise ArmillaryError(f"{name}: only profile='acados' takes this")
     if profile == "embedded":
         from armillary.export.embedded import embedded_files, fixed_method
 

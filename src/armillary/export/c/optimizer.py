@@ -14,20 +14,23 @@ their time.
 Source: acados, acados_template/casadi_function_generation.py (generate_c_code_explicit_ode,
 generate_c_code_implicit_ode) and acados/utils/external_function_generic.h. These files define the names, the
 types of pointers and the order of arguments and results: the multipliers come before the time, parameters
-last. Not written: discrete dynamics (disc_phi_…), GNSF, and derivatives by parameters (…_p).
+last. With a step there are the functions of discrete dynamics, too (``discrete.py``). Not written: GNSF, and
+derivatives by parameters (…_p).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
-from armillary.algebra.arguments import several
+from armillary.algebra.arguments import real, several
 from armillary.algebra.calculus import evaluate_all, gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, symbol, total
 from armillary.algebra.walk import symbols, transform
 from armillary.analysis.places import check_smooth
 from armillary.errors import ArmillaryError, ParameterError
+from armillary.export.c.discrete import NEEDED, discrete_code
 from armillary.export.c.model import CModel
 from armillary.export.c.printer import Signature, block, counts, function
 from armillary.export.text.printer import wrap_statement
@@ -203,8 +206,12 @@ def matrix(columns: Sequence[Sequence[Expr]], rows: int) -> Matrix:
 # ---------------------------------------------------------------------------------------- text
 
 
-def optimizer_files(equations: DerivedEquations, parameters: Sequence[str]) -> dict[str, str]:
+def optimizer_files(
+    equations: DerivedEquations, parameters: Sequence[str], step: float | None = None
+) -> dict[str, str]:
     """Return the files <name>_functions.c, <name>_functions.h and README.md by name."""
+    if step is not None and not 0 < (step := real(step, "step=")) < inf:
+        raise ParameterError(f"step= must be a finite time, more than zero, not {step:g}")
     found = OptimizerSource(equations, parameters)
     found.check_autonomous()
     results = {f.name: [e for r in f.results for _, _, e in r.elements] or [ZERO] for f in found.functions}
@@ -223,7 +230,7 @@ def optimizer_files(equations: DerivedEquations, parameters: Sequence[str]) -> d
         costs[f.name] = counts(section.operations)
         texts.append(function(signature, f"{f.about}: {costs[f.name]}.", model.sections.body(section)))
     body = "\n".join(texts)
-    code = _Text(found, model, source, inputs, costs)
+    code = _Text(found, model, source, inputs, costs, step)
     return {
         f"{model.stem}_functions.h": code.header(),
         f"{model.stem}_functions.c": code.code(model.helper_functions(body), body),
@@ -240,6 +247,7 @@ class _Text:
     source: Source
     inputs: Sequence[Expr]
     costs: dict[str, str]
+    step: float | None
 
     @property
     def _stem(self) -> str:
@@ -269,11 +277,11 @@ class _Text:
     def _plain(self) -> list[OptimizerFunction]:
         return [f for f in self.found.functions if not f.name.startswith(("expl", "impl"))]
 
-    def _declaration(self, f: OptimizerFunction) -> str:
+    def _declaration(self, f: OptimizerFunction, prefix: str = "") -> str:
         words = {"lambda": "weights"}
         given = ["double t", *(f"const double *{words.get(a, a)}" for a in f.arguments if a != "t")]
         outs = [f"double *out{i + 1}" for i in range(len(f.results))]
-        return f"void {self._stem}_{f.name}({', '.join([*given, *outs])})"
+        return f"void {self._stem}_{prefix}{f.name}({', '.join([*given, *outs])})"
 
     def code(self, helpers: str, body: str) -> str:
         """Return <name>_functions.c."""
@@ -289,7 +297,7 @@ class _Text:
             "#ifndef casadi_int\n#define casadi_int long long int\n#endif\n#ifndef casadi_real\n"
             "#define casadi_real double\n#endif",
             self._tables(), helpers, body, *(self._plain_code(f) for f in self._plain()),
-            *(self._casadi_code(f) for f in self.found.functions),
+            *(self._casadi_code(f) for f in self.found.functions), self._discrete_code(),
         ]  # fmt: skip
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -348,9 +356,17 @@ class _Text:
         call = f"{stem}_{f.name}_values({time}, state, {stem}_constants_values, memory, out);"
         return [*lines, f"    {call}"]
 
-    def _plain_code(self, f: OptimizerFunction) -> str:
+    def _discrete_code(self) -> str:
+        """Return the functions of a step, if one is given, and plain functions that they call."""
+        if self.step is None:
+            return ""
+        plain = [f"static {self._plain_code(f, 'plain_')}" for f in self.found.functions if f.name in NEEDED]
+        n, m = len(self.found.x), len(self.found.u)
+        return "\n\n".join([*plain, discrete_code(self._stem, self.step, n, m, self._interface)])
+
+    def _plain_code(self, f: OptimizerFunction, prefix: str = "") -> str:
         words = {a: "weights" if a == "lambda" else a for a in f.arguments}
-        lines = [self._declaration(f), "{", *self._gather(f, words)]
+        lines = [self._declaration(f, prefix), "{", "    (void)t;", *self._gather(f, words)]
         lines += [f"    (void){words[a]};" for a in f.arguments if not self.found.arguments[a]]
         first = 0
         for k, r in enumerate(f.results):
@@ -372,17 +388,13 @@ class _Text:
         return [f"{indent}for (int i = 0; i < {count}; i++)", f"{indent}    {target}[i] = out[{first} + i];"]
 
     def _casadi_code(self, f: OptimizerFunction) -> str:
-        """Return a function with CasADi's interface, and the functions with its sizes and sparsities."""
+        """Return one of the functions with CasADi's interface."""
         name = f"{self._stem}_{f.name}"
         name = f"{name}_casadi" if f in self._plain() else name
         sources = {a: f"arg[{i}]" for i, a in enumerate(f.arguments)}
         if "t" in sources:
             sources["t"] = f"({sources['t']} ? {sources['t']}[0] : 0.0)"
-        lines = [
-            f"int {name}(const casadi_real **arg, casadi_real **res, casadi_int *iw,",
-            f"{' ' * len(f'int {name}(')}casadi_real *w, int mem)",
-            "{", *self._gather(f, sources), "    (void)iw; (void)w; (void)mem;",
-        ]  # fmt: skip
+        lines = self._gather(f, sources)
         first = 0
         for k, r in enumerate(f.results):
             if r.elements:
@@ -391,11 +403,32 @@ class _Text:
                     *self._copy(f"res[{k}]", first, len(r.elements), " " * 8),
                 ]
             first += len(r.elements)
-        lines += ["    return 0;", "}", ""]
-        shapes = [(len(self.found.arguments[a]), 1, None) for a in f.arguments]
+        results = [(r.rows, r.columns, r) for r in f.results]
+        return self._casadi_interface(name, f.arguments, results, [*lines, "    return 0;"])
+
+    def _interface(
+        self, name: str, arguments: Sequence[str], shapes: Sequence[tuple[int, int]], call: str
+    ) -> str:
+        """Return a function with CasADi's interface that consists of one call, with dense results."""
+        return self._casadi_interface(name, arguments, [(*shape, None) for shape in shapes], [call])
+
+    def _casadi_interface(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        results: Sequence[tuple[int, int, Matrix | None]],
+        body: Sequence[str],
+    ) -> str:
+        """Return a function with CasADi's interface, and the functions with its sizes and sparsities."""
+        lines = [
+            f"int {name}(const casadi_real **arg, casadi_real **res, casadi_int *iw,",
+            f"{' ' * len(f'int {name}(')}casadi_real *w, int mem)",
+            "{", "    (void)iw; (void)w; (void)mem;", *body, "}", "",
+        ]  # fmt: skip
+        shapes = [(len(self.found.arguments[a]), 1, None) for a in arguments]
         lines += self._patterns(name, "in", shapes)
-        lines += self._patterns(name, "out", [(r.rows, r.columns, r) for r in f.results])
-        sizes = {"n_in": len(f.arguments), "n_out": len(f.results)}
+        lines += self._patterns(name, "out", results)
+        sizes = {"n_in": len(arguments), "n_out": len(results)}
         lines += [f"casadi_int {name}_{what}(void) {{ return {size}; }}" for what, size in sizes.items()]
         lines += [
             f"int {name}_work(casadi_int *sz_arg, casadi_int *sz_res, casadi_int *sz_iw, casadi_int *sz_w)",
@@ -426,7 +459,11 @@ class _Text:
 
     def readme(self) -> str:
         """Return README.md."""
-        stem = self._stem
+        stem, h = self._stem, self.step
+        discrete = "" if h is None else (
+            f" `{stem}_dyn_disc_phi_fun`,\n`…_fun_jac` and `…_fun_jac_hess` are those of discrete models: a "
+            f"step of {h:g} s by RK4 with held inputs,\nfour times the operations of `expl` functions."
+        )  # fmt: skip
         rows = "\n".join(
             f"| `{stem}_{f.name}` | {', '.join(f.arguments)} | {f.about} | {self.costs[f.name]} |"
             for f in self.found.functions
@@ -441,7 +478,7 @@ and no loops over data: the operations of a function bound its time for all numb
 {rows}
 
 **acados.** Functions `{stem}_expl_*` and `{stem}_impl_*` have CasADi's interface and the arguments of acados'
-external models; compile with `-Dcasadi_int=int` and set them as `external_function_param_casadi`.
+external models; compile with `-Dcasadi_int=int` and set them as `external_function_param_casadi`.{discrete}
 
 **CasADi.** As a shared library: `casadi.external("{stem}_expl_ode_fun", "./{stem}_functions.so")`. There the
 functions of the next paragraph have `_casadi` after their names.
