@@ -137,7 +137,7 @@ def test_changes_of_euler_parameters_go_along():
         ({"parameters": ["M"]}, "has no parameter 'M'"),
         ({"outputs": ["top"]}, "there is no output 'top'"),
         ({"step": -1.0}, "step"),
-        ({"step": 0.0}, "step must be more than zero"),
+        ({"step": 0.0}, "step must be a positive number, not 0"),
         ({"method": "rodas5p"}, "no explicit method"),
     ],
 )

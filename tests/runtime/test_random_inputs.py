@@ -79,7 +79,7 @@ def test_a_rear_wheel_is_late() -> None:
     ("make", "words"),
     [
         (lambda: arm.random_road("I", 20.0, 10.0), "the class of a road: 'I'"),
-        (lambda: arm.random_road("A", -1.0, 10.0), "must be positive"),
+        (lambda: arm.random_road("A", -1.0, 10.0), "must be a positive number, not -1"),
         (lambda: arm.random_signal(1.0, (3.0, 2.0), 1.0), "the lower one first"),
         (lambda: arm.random_signal(1.0, (1e-3, 2e-3), 1.0), "holds no wave"),
         (lambda: arm.random_signal(-1.0, (1.0, 2.0), 10.0), "not negative"),

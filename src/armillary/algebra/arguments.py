@@ -73,6 +73,14 @@ def from_zero(value: object, what: str, most: float = np.inf) -> float:
     return found
 
 
+def positive_number(value: object, what: str, error: Error = ArmillaryError) -> float:
+    """Return a finite number above zero."""
+    found = plain_float(value)
+    if found is None or not 0.0 < found < np.inf:
+        raise error(f"{what} must be a positive number, not {shown(value)}")
+    return found
+
+
 def count(value: object, what: str, error: Error = ArmillaryError) -> int:
     """Return a positive whole number."""
     found = positive_whole(value)

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, one_of, several
+from armillary.algebra.arguments import checked_names, count, one_of, positive_number, several
 from armillary.algebra.calculus import pullback, tangents
 from armillary.algebra.expression import symbol
 from armillary.control.adjoint import HeldInputs, RunMap, StepGrid, TangentMap
@@ -131,9 +131,7 @@ class ArrayFunctions:
         chosen_method = METHODS[one_of(method, EXPLICIT, "no explicit method ")]
         self._map = RunMap(model, chosen_method, names, chosen, ignore_jumps=ignore_jumps)
         self._equations = equations
-        self.h = None if step is None else from_zero(step, "step")
-        if self.h == 0:
-            raise ParameterError("step must be more than zero")
+        self.h = None if step is None else positive_number(step, "step", ParameterError)
         self.parts = count(parts, "parts")
         self.states = tuple(p.name for p in self._map.states)
         self.inputs, self.parameters = tuple(names), tuple(chosen)

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, from_zero, real, several, table
+from armillary.algebra.arguments import checked_names, positive_number, real, several, table
 from armillary.algebra.expression import Expr
 from armillary.control.plant import check_smooth, input_ports, state_ports
 from armillary.control.problem import ExpressionReader, limit_pair
@@ -117,12 +117,9 @@ class EnvironmentTerms:
 
 
 def read_times(step: object, time_limit: object) -> tuple[float, float]:
-    """Return the seconds of a step and of an episode, both more than zero."""
-    found = from_zero(step, "step"), from_zero(time_limit, "time_limit")
-    for value, what in zip(found, ("step", "time_limit"), strict=True):
-        if not value:
-            raise ParameterError(f"{what} must be more than zero")
-    return found
+    """Return the seconds of a step and of an episode."""
+    h = positive_number(step, "step", ParameterError)
+    return h, positive_number(time_limit, "time_limit", ParameterError)
 
 
 def _ranges(given: DataMapping | None, what: str, *, finite: bool = False) -> dict[str, Range]:

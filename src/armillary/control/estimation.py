@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import from_zero, one_of, read_only, reals, several, table
+from armillary.algebra.arguments import one_of, positive_number, read_only, reals, several, table
 from armillary.cache import kept_per_object
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.plant import motion_run, plant
@@ -156,9 +156,7 @@ class _Problem:
         self.V = weight_matrix(measurement, self.outputs, "measurement", positive=True)
         self.time, self.y, self.v = self._read(data)
         span = np.diff(self.time)
-        longest = float(span.min()) if step is None else from_zero(step, "step")
-        if not longest:
-            raise ParameterError("step= must be more than zero")
+        longest = float(span.min()) if step is None else positive_number(step, "step=", ParameterError)
         self.parts = np.maximum(1, np.ceil(span / longest - 1e-9)).astype(int)
 
     def _read(self, data: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from armillary.algebra.arguments import (
     count,
     from_zero,
     one_of,
-    real,
+    positive_number,
     reals,
     several,
     table,
@@ -119,10 +119,9 @@ class Search:
     def __post_init__(self) -> None:
         one_of(self.method, tuple(SCHEMES), "method=")
         one_of(self.solver, SOLVERS, "solver=")
-        if not from_zero(self.tolerance, "tolerance=") or self.accuracy == 0:
-            raise ParameterError("tolerance= and accuracy= must be more than zero")
+        positive_number(self.tolerance, "tolerance=", ParameterError)
         if self.accuracy is not None:
-            from_zero(self.accuracy, "accuracy=")
+            positive_number(self.accuracy, "accuracy=", ParameterError)
         for name, value in (("refinements=", self.refinements), ("iterations=", self.iterations)):
             if from_zero(value, name) % 1:
                 raise ParameterError(f"{name} must be a whole number, not {shown(value)}")
@@ -440,9 +439,7 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
     elif guess is not None:
         given = table(guess, "guess=", ParameterError)
         if "duration" in given:
-            guessed = real(given["duration"], "guess= of 'duration'", ParameterError)
-            if not 0 < guessed < np.inf:
-                raise ParameterError(f"guess= of 'duration' must be finite, more than zero, not {guessed:g}")
+            guessed = positive_number(given["duration"], "guess= of 'duration'", ParameterError)
             T = guessed if T is None else T
         known = {p.name for p in (*problem.states, *problem.inputs, *problem.unknowns)} | {"duration"}
         for name, column in given.items():

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import one_of
-from armillary.algebra.node import positive_whole
+from armillary.algebra.arguments import count, one_of
 from armillary.ensembles.engines.engine import LEFT_OVER, Engine, Outcome
 from armillary.ensembles.engines.table import PythonEngine, engine_for
 from armillary.ensembles.plan import DIVERGED, EVENT, FAILED, FINISHED, NOT_RUN, STATUS, TOO_SMALL, Plan
@@ -295,12 +294,7 @@ def check_precision(precision: str) -> None:
 
 def thread_count(threads: int | None) -> int:
     """Return the number of threads: as requested, or one for each core."""
-    if threads is None:
-        return processors()
-    count = positive_whole(threads)
-    if count is None:
-        raise ArmillaryError(f"threads= must be a positive whole number, not {threads!r}")
-    return count
+    return processors() if threads is None else count(threads, "threads=")
 
 
 def _one_of(what: str, value: str, known: Sequence[str]) -> None:

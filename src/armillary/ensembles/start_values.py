@@ -6,8 +6,8 @@ from collections.abc import Callable, Sized
 
 import numpy as np
 
+from armillary.algebra.arguments import count
 from armillary.algebra.calculus import NumericValue
-from armillary.algebra.node import positive_whole
 from armillary.algebra.units import Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.model.units import state_factor, text_number
@@ -91,28 +91,25 @@ def run_count(lengths: dict[str, int], runs: int | None) -> int:
     """Return the number of runs; raise an error if lengths of arrays differ."""
     found = dict(lengths)
     if runs is not None:
-        wanted = positive_whole(runs)
-        if wanted is None:
-            raise ArmillaryError(f"runs= must be a positive whole number, not {runs!r}")
-        found["runs="] = wanted
+        found["runs="] = count(runs, "runs=")
     if not found:
         raise ArmillaryError(
             "nothing differs between the runs: give an array of parameters or initial values, or runs="
         )
-    (first, count), *others = found.items()
+    (first, size), *others = found.items()
     for name, other in others:
-        if other != count:
+        if other != size:
             raise ArmillaryError(
-                f"mismatched shapes: {first} is {count} and {name} is {other}; there must be one per run"
+                f"mismatched shapes: {first} is {size} and {name} is {other}; there must be one per run"
                 if "runs=" in (first, name)
-                else f"mismatched shapes: {first} has {count} values and {name} has {other}; "
+                else f"mismatched shapes: {first} has {size} values and {name} has {other}; "
                 "there must be one per run"
             )
-    if count > _MOST:
-        raise ArmillaryError(f"{count:,} runs are more than a batch can hold, {_MOST:,}; use a Study")
-    if count == 0:
+    if size > _MOST:
+        raise ArmillaryError(f"{size:,} runs are more than a batch can hold, {_MOST:,}; use a Study")
+    if size == 0:
         raise ArmillaryError(f"{first} has no values: there are no runs to make")
-    return count
+    return size
 
 
 # Given parameters, initial values and memory, which may differ from run to run.

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from armillary.algebra.node import positive_whole
+from armillary.algebra.arguments import count
 from armillary.algebra.units import is_quantity
 from armillary.ensembles.batch import Prepared, check_precision
 from armillary.ensembles.metrics import Histogram, Metrics, read_metrics
@@ -377,9 +377,7 @@ def _block_size(given: int | None, runs: int, layout: StoreLayout) -> int:
         wanted = min(max(-(-runs // _BLOCKS), _FEWEST), _MOST, max(_BYTES // (8 * numbers), 1))
         vectors = -(-wanted // 64) * 64 if wanted > 64 else wanted
         return min(vectors, runs)
-    block = positive_whole(given)
-    if block is None:
-        raise ArmillaryError(f"block= must be a positive whole number of runs, not {given!r}")
+    block = count(given, "block=")
     largest = max((array.chunk_bytes(block) for array in layout.arrays), default=0)
     if largest > LARGEST:
         raise ArmillaryError(

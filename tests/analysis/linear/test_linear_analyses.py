@@ -455,7 +455,7 @@ def test_plots_are_files(tmp_path: Path) -> None:
         (lambda lin: lin.step_response(-1.0), "ends after a positive time"),
         (lambda lin: lin.step_response([0, 1, 3]), "equal steps"),
         (lambda lin: lin.step_response(1.0, input="raod"), "no input 'raod'"),
-        (lambda lin: lin.discretize(0), "a positive number of seconds"),
+        (lambda lin: lin.discretize(0), "in seconds, must be a positive number, not 0"),
         (lambda lin: lin.discretize(0.1, "zho"), "did you mean 'zoh'?"),
         (lambda lin: lin.keep(["wheel.q2"]), "no state 'wheel.q2'"),
         (lambda lin: lin[0], "only one operating point"),

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import check_keywords, one_of
-from armillary.algebra.node import positive_whole
+from armillary.algebra.arguments import check_keywords, count, one_of
 from armillary.analysis.fitting.measurements import (
     Measured,
     Unknown,
@@ -183,20 +182,18 @@ def fit(
     outliers less weight. Step, method and tolerances are as for ``simulate``.
     """
     one_of(loss, LOSSES, "no loss ")
-    most = positive_whole(max_evaluations)
-    if most is None:
-        raise ArmillaryError(f"max_evaluations must be a positive whole number, not {max_evaluations!r}")
+    most = count(max_evaluations, "max_evaluations")
     check_keywords(fit, how)
     began = time.perf_counter()
     base = compiled_model(model, "fit()").base
     experiments = read_experiments(base, data, outputs, sigma)
     sigma_given = _is_sigma_given(experiments)
     found = unknowns(base, parameters, initial, experiments)
-    count = sum(m.count for m in experiments)
-    if count < len(found):
+    measured = sum(m.count for m in experiments)
+    if measured < len(found):
         listed = ", ".join(u.label for u in found)
         raise ArmillaryError(
-            f"{counted(count, 'measurement')} cannot determine {counted(len(found), 'unknown')} ({listed})"
+            f"{counted(measured, 'measurement')} cannot determine {counted(len(found), 'unknown')} ({listed})"
         )
     columns = tuple(dict.fromkeys(c for m in experiments for c in m.columns))
     sensitive = base.with_sensitivities(

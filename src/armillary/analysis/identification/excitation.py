@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, real, reals
+from armillary.algebra.arguments import checked_names, count, positive_number, real, reals
 from armillary.algebra.calculus import evaluate_all, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr
-from armillary.algebra.node import positive_whole
 from armillary.algebra.walk import symbols, transform
 from armillary.analysis.effort_equations import refuse_rigid_contacts
 from armillary.analysis.identification.inertial_parameters import (
@@ -335,10 +334,8 @@ def exciting_trajectory(
     returned.
     """
     core = compiled_model(model, "exciting_trajectory()")
-    counts = {"harmonics": harmonics, "samples": samples, "starts": starts}
-    for name, value in counts.items():
-        if positive_whole(value) is None:
-            raise ArmillaryError(f"{name}={value!r} must be a positive whole number")
+    for name, value in {"harmonics": harmonics, "samples": samples, "starts": starts}.items():
+        count(value, name)
     if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and seed >= 0):
         raise ArmillaryError(f"seed={seed!r} must be a whole number, zero or more")
     made = regressor_model(core)
@@ -380,9 +377,7 @@ class _Joints:
     ) -> None:
         equations = made.equations
         system = equations.system
-        self.period = period
-        if not period > 0:
-            raise ArmillaryError(f"period={period!r} must be positive, in seconds")
+        self.period = positive_number(period, "period")
         by_speed = {system.rates[q]: q for q in system.coordinates}
         speeds = [u for u in system.speeds if u.data.name in equations.speeds]
         for u in speeds:

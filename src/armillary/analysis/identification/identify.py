@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, real, several, table
+from armillary.algebra.arguments import checked_names, positive_number, several, table
 from armillary.algebra.calculus import evaluate_all, gradient
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import matrix_sum, scaled
@@ -283,9 +283,7 @@ def identify(
     is estimated. If ``consistent``, the bodies of the result are physically possible.
     """
     core = compiled_model(model, "identify()")
-    prior = real(prior, "prior")
-    if not 0 < prior < np.inf:
-        raise ArmillaryError(f"prior={prior!r} must be positive")
+    prior = positive_number(prior, "prior")
     parameters = table(parameters, "parameters=")
     made = regressor_model(core, every=True)
     places, run = _places_of_motion(core, made, motion, udot)
@@ -416,10 +414,7 @@ def _sigma(names: tuple[str, ...], sigma: object) -> np.ndarray | None:
     if isinstance(sigma, Mapping) and (missing := [n for n in names if n not in sigma]):
         raise ArmillaryError(f"identify(): sigma= has no value for '{missing[0]}'; give one for every speed")
     each = [sigma[n] if isinstance(sigma, Mapping) else sigma for n in names]
-    values = np.array([real(x, "identify(): sigma") for x in each])
-    if not np.all((values > 0) & np.isfinite(values)):
-        raise ArmillaryError(f"identify(): sigma={sigma!r} must be positive")
-    return values
+    return np.array([positive_number(x, "identify(): sigma") for x in each])
 
 
 def _solve_weighted_least_squares(

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from armillary.algebra.arguments import one_of
+from armillary.algebra.arguments import one_of, positive_number
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import linked_matrices, minimal_matrices, single_zeros
@@ -38,9 +38,7 @@ def discretize(lin: _Linear, T: float | str, method: str = "zoh") -> _Linear:
     lin.single("discretize")
     if lin.step is not None:
         raise ArmillaryError(f"the model is discrete already, with steps of {lin.step:g} s")
-    step = seconds(T, "the step of discretize")
-    if not step > 0 or not np.isfinite(step):
-        raise ArmillaryError(f"the step of discretize must be a positive number of seconds, not {step:g}")
+    step = positive_number(seconds(T, "the step of discretize"), "the step of discretize, in seconds,")
     one_of(method, METHODS, "unknown method of discretize ")
     A, B, C, D, _ = cont2discrete((lin.A, lin.B, lin.C, lin.D), step, method=method)
     return replace(lin, A=A, B=B, C=C, D=D, step=step, linearization=None, note=f"{method}, T = {step:g} s")

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import count, one_of, real, reals, text
+from armillary.algebra.arguments import count, one_of, positive_number, real, reals, text
 from armillary.algebra.arguments import function as a_function
 from armillary.algebra.units import parse_unit
 from armillary.errors import ParameterError, shown
@@ -315,7 +315,7 @@ def random_road(
     ``road.delayed(wheelbase / speed)``.
     """
     one_of(grade, tuple(ROAD_CLASSES), "the class of a road: ", ParameterError)
-    v = _positive(speed, "the speed on a road")
+    v = positive_number(speed, "the speed on a road", ParameterError)
 
     def density(f: np.ndarray) -> np.ndarray:
         return ROAD_CLASSES[grade] * (f / v / _REFERENCE) ** -2 / v
@@ -351,10 +351,10 @@ def random_turbulence(
     period of the longest wave.
     """
     one_of(component, ("longitudinal", "lateral", "vertical"), "a component of turbulence: ", ParameterError)
-    sigma = _positive(intensity, "the intensity of turbulence")
-    L = _positive(scale, "the scale of turbulence")
-    v = _positive(speed, "the speed through turbulence")
-    wide = _positive(reach, "reach")
+    sigma = positive_number(intensity, "the intensity of turbulence", ParameterError)
+    L = positive_number(scale, "the scale of turbulence", ParameterError)
+    v = positive_number(speed, "the speed through turbulence", ParameterError)
+    wide = positive_number(reach, "reach", ParameterError)
 
     def density(f: np.ndarray) -> np.ndarray:
         x = (L * 2 * np.pi * f / v) ** 2
@@ -384,7 +384,11 @@ def random_signal(
     ``units`` per Hz. With ``runs`` the signal has a row per run, each with its own phases. There are eight
     instants per shortest wave, joined by a cubic spline.
     """
-    T = _positive(a_time(duration, "the duration of a signal", ParameterError), "the duration of a signal")
+    T = positive_number(
+        a_time(duration, "the duration of a signal", ParameterError),
+        "the duration of a signal",
+        ParameterError,
+    )
     low, high = _band(band, "band=")
     every = 1.0 / (_POINTS * high)
     n = 2 * int(np.ceil(T / every / 2))
@@ -411,13 +415,6 @@ def random_signal(
     return Signal(
         np.linspace(0.0, T, n + 1), values, interpolation="cubic", units=units, name=f"{name}, seed {seed}"
     )
-
-
-def _positive(value: object, what: str) -> float:
-    found = real(value, what, ParameterError)
-    if not 0.0 < found < np.inf:
-        raise ParameterError(f"{what} must be positive, not {found}")
-    return found
 
 
 def _band(value: Given, what: str) -> tuple[float, float]:

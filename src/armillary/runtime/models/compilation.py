@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, one_of
+from armillary.algebra.arguments import checked_names, one_of, positive_number
 from armillary.algebra.calculus import ValueTable, evaluate_all, evaluator, tangents
 from armillary.algebra.expression import as_expr
 from armillary.errors import ArmillaryError, ParameterError
@@ -216,9 +216,7 @@ class CompiledRedundantModel(CompiledModel):
         values = self.parameter_table.values(parameters)
         check_physical(self.equations.system, self.parameter_table, values)
         mass = self.total_mass(parameters)
-        slip = EPSILON / mass if epsilon is None else float(epsilon)
-        if not 0.0 < slip < np.inf:
-            raise ArmillaryError(f"epsilon={epsilon!r} is not a positive number")
+        slip = EPSILON / mass if epsilon is None else positive_number(epsilon, "epsilon")
         initial, memory = values_from_hook(self, on_start, values, initial, memory, t0)
         stored = initial_memory(self.equations, memory, t0)
         model: CompiledModel = self
