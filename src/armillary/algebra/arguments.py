@@ -73,10 +73,10 @@ def from_zero(value: object, what: str, most: float = np.inf) -> float:
     return found
 
 
-def positive_number(value: object, what: str, error: Error = ArmillaryError) -> float:
-    """Return a finite number above zero."""
+def positive_number(value: object, what: str, error: Error = ArmillaryError, *, finite: bool = True) -> float:
+    """Return a number above zero, which must be ``finite`` unless that is false."""
     found = plain_float(value)
-    if found is None or not 0.0 < found < np.inf:
+    if found is None or not found > 0.0 or (finite and found == np.inf):
         raise error(f"{what} must be a positive number, not {shown(value)}")
     return found
 

@@ -119,7 +119,7 @@ class EnvironmentTerms:
 def read_times(step: object, time_limit: object) -> tuple[float, float]:
     """Return the seconds of a step and of an episode."""
     h = positive_number(step, "step", ParameterError)
-    return h, positive_number(time_limit, "time_limit", ParameterError)
+    return h, positive_number(time_limit, "time_limit", ParameterError, finite=False)
 
 
 def _ranges(given: DataMapping | None, what: str, *, finite: bool = False) -> dict[str, Range]:

@@ -455,11 +455,9 @@ def _bounds_by_name(
         named = checked_names(given, names, f"{what} names", listed=True)
     else:
         named = {} if given is None else dict.fromkeys(names, given)
-    found = np.array([real(named.get(name, np.inf), f"{what} of '{name}'") for name in names])
-    for name, bound in zip(names, found.tolist(), strict=True):
-        if not bound > 0:
-            raise ArmillaryError(f"{what} of '{name}' must be a positive number, not {bound:g}")
-    return found
+    return np.array(
+        [positive_number(named.get(name, np.inf), f"{what} of '{name}'", finite=False) for name in names]
+    )
 
 
 class _ConditionSearch:
