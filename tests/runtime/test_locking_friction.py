@@ -232,8 +232,8 @@ def test_a_run_that_starts_in_a_dead_centre_keeps_its_motion(kind: str, angle: f
 @pytest.mark.parametrize("held", [False, True], ids=["pinned", "held by friction"])
 def test_a_crutch_that_stands_upright_keeps_its_motion(held: bool) -> None:
     """Its foot, on a slide, is farthest from the crutch's other end there, x = 0.6/cos θ: the slip ẋ is small
-    and reverses, and in a plane slips as small as that stop. They took all energy, as no impulse of the foot's
-    own row did, but one together with others.
+    and reverses, and in a plane slips as small as that stop. They took all energy, as no impulse of the
+    foot's own row did, but one together with others.
     """
     s = arm.System("crutch")
     s.gravity(9.81, -s.ground.y)

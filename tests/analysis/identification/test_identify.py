@@ -333,10 +333,12 @@ def test_mistakes_are_sentences(model, motion):
             arm.exciting_trajectory(model, LIMITS | {"A.q1": limits})
     with pytest.raises(arm.ArmillaryError, match="harmonics must be a positive"):
         arm.exciting_trajectory(model, LIMITS, harmonics=0)
-    for bound, words in ((-1.0, "positive number, not -1"), (np.nan, "positive"), ("x", "positive number, not 'x'")):
-        with pytest.raises(arm.ArmillaryError, match=rf"speed_limits= of 'A\.u1' must be a {words}"):
+    for bound, words in ((-1.0, "number, not -1"), (np.nan, "number"), ("x", "number, not 'x'")):
+        with pytest.raises(arm.ArmillaryError, match=rf"speed_limits= of 'A\.u1' must be a positive {words}"):
             arm.exciting_trajectory(model, LIMITS, speed_limits=bound)
-        with pytest.raises(arm.ArmillaryError, match=rf"acceleration_limits= of 'B\.u1' must be a {words}"):
+        with pytest.raises(
+            arm.ArmillaryError, match=rf"acceleration_limits= of 'B\.u1' must be a positive {words}"
+        ):
             arm.exciting_trajectory(model, LIMITS, acceleration_limits={"B.u1": bound})
 
 

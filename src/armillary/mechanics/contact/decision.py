@@ -258,13 +258,13 @@ def _is_at_dead_centre(
 ) -> Scalar:
     """Return whether the slip of a contact is slow because its levers are short, though its bodies move.
 
-    The impulses ``loads``, which end all slips that may end, would stop the bodies. Examples: the foot of a pendulum
-    slides along a plane and is right below the pivot, where the slip reverses; the slider of a crank with a
-    brake reverses its motion; the ratio of two shafts of a linkage passes that of a clutch between them; a
-    foot slides beside one that sticks, and a slide between them changes their distance no longer. A contact
-    has full levers in its normal row: the work of the impulses is compared with the energy of a body with
-    these levers and a negligible slip. A brake has no other row: its impulse must not change any speed
-    noticeably.
+    The impulses ``loads``, which end all slips that may end, would stop the bodies. Examples: the foot of a
+    pendulum slides along a plane and is right below the pivot, where the slip reverses; the slider of a crank
+    with a brake reverses its motion; the ratio of two shafts of a linkage passes that of a clutch between
+    them; a foot slides beside one that sticks, at the instant at which a slide between them no longer changes
+    their distance. Levers are full in the normal row of a contact, so the work of the impulses is compared
+    with the energy of a body with these levers and a negligible slip. A brake has no other row: its impulse
+    must not change any speed noticeably.
     """
     if not c.slip:
         return 0
@@ -283,7 +283,7 @@ def _is_at_dead_centre(
 def _pass_dead_centre(
     c: ContactState, choice: _Choice, centred: Scalar, velocities: Sequence[Scalar]
 ) -> _Choice:
-    """Return the choice of a contact whose slip in a plane, though slow, goes on since it is at a dead centre."""
+    """Return the choice of a contact, whose slow slip in a plane goes on if it is at a dead centre."""
     if len(c.slip) < 2:
         return choice
     sliding = [velocities[row] for row in c.slip]
