@@ -297,22 +297,33 @@ def _write_arrival(module: Module, program: Program, joined: ArrivalSections, pl
     arrays = f"ptr {ATTRIBUTES} %k_end, ptr {ATTRIBUTES} %g"
     outs: list[Place] = [("k_end", i) for i in range(rates)] + [("g", i) for i in range(guards)]
     arguments = f"{inputs}, {arrays}, ptr {ATTRIBUTES} %unusual"
-    write_function(module, "arrival", joined.arrival, arguments, places, [*outs, ("unusual", 0)])
+    write_function(
+        module, "arrival", joined.arrival, arguments, places, [*outs, ("unusual", 0), ("unusual", 1)]
+    )
     given = call_arguments(inputs)
-    lines = ["  %unusual = alloca double, align 8"]
+    evaluation = f"  call void @arrival({call_arguments(arguments)})"
+    lines = ["  %unusual = alloca [2 x double], align 8"]
     if joined.units.results:
         _write_ordinary(module, "units", joined.units, places)
         of_units = [place + i for place in program.quaternions for i in range(4)]
-        lines.append(f"  %work = alloca [{len(of_units)} x double], align 64")
-        lines.append(f"  call void @units({given}, ptr %work)")
-        lines += _stores_of_states(module, of_units)
+        lines.append(f"  %units = alloca [{len(of_units)} x double], align 64")
+        lines.append(f"  call void @units({given}, ptr %units)")
+        lines += _stores_of_states(module, "units", of_units)
     lines += [
-        f"  call void @arrival({call_arguments(arguments)})",
-        "  %some = load double, ptr %unusual, align 8",
+        f"  %moved = alloca [{len(program.renewed)} x double], align 64",
+        evaluation,
+        "  %drift = load double, ptr %unusual, align 8",
+        "  %stays = fcmp oeq double %drift, 0.0",
+        "  br i1 %stays, label %judge, label %correct, !prof !0",
+        f"correct:\n  call void @renew_whole({given}, ptr %moved)",
+        *_stores_of_states(module, "moved", program.renewed),
+        evaluation,
+        "  br label %judge",
+        "judge:\n  %place = getelementptr inbounds double, ptr %unusual, i64 1",
+        "  %some = load double, ptr %place, align 8",
         "  %usual = fcmp oeq double %some, 0.0",
         "  br i1 %usual, label %done, label %again, !prof !0",
-        f"again:\n  call void @normalise({given})",
-        f"  call void @derivatives({given}, ptr %k_end)",
+        f"again:\n  call void @derivatives({given}, ptr %k_end)",
         f"  call void @events({given}, ptr %g)",
         "  br label %done\ndone:",
     ]
@@ -321,15 +332,15 @@ def _write_arrival(module: Module, program: Program, joined: ArrivalSections, pl
     )
 
 
-def _stores_of_states(module: Module, places: Sequence[int]) -> list[str]:
-    """Return lines that copy the numbers in the array %work to states."""
+def _stores_of_states(module: Module, array: str, places: Sequence[int]) -> list[str]:
+    """Return lines that copy the numbers in an array to states."""
     v, lines = module.real, []
     for i, place in enumerate(places):
         lines += [
-            f"  %w{i} = getelementptr inbounds {v}, ptr %work, i64 {i}",
-            f"  %n{i} = load {v}, ptr %w{i}, align 8",
-            f"  %s{i} = getelementptr inbounds {v}, ptr %state, i64 {place}",
-            f"  store {v} %n{i}, ptr %s{i}, align 8",
+            f"  %{array}_w{i} = getelementptr inbounds {v}, ptr %{array}, i64 {i}",
+            f"  %{array}_n{i} = load {v}, ptr %{array}_w{i}, align 8",
+            f"  %{array}_s{i} = getelementptr inbounds {v}, ptr %state, i64 {place}",
+            f"  store {v} %{array}_n{i}, ptr %{array}_s{i}, align 8",
         ]
     return lines
 
@@ -467,7 +478,7 @@ def _renew_states(module: Module, program: Program, arguments: str, places: Plac
         _write_ordinary(module, "renew", program.normalise, places)
     given = f"{v} %t, ptr %state, ptr %constants, ptr %memory"
     lines = [f"  %work = alloca [{len(renewed)} x {v}], align 64", f"  call void @renew({given}, ptr %work)"]
-    lines += _stores_of_states(module, renewed)
+    lines += _stores_of_states(module, "work", renewed)
     module.define(f"void @normalise({arguments})", "\n".join(lines))
 
 

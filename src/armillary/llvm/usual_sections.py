@@ -33,8 +33,8 @@ class UsualSection:
 class ArrivalSections:
     """What a step needs where it ends, in one evaluation, if no state has to be corrected there.
 
-    ``units`` gives Euler parameters unit length. ``arrival`` then has the rates, the event functions, and
-    whether some rare condition holds.
+    ``units`` gives Euler parameters unit length. ``arrival`` then has the rates, the event functions, whether
+    states have to be corrected, and whether another rare condition holds.
     """
 
     units: ProgramSection
@@ -71,9 +71,6 @@ def _use_longer_blocks(results: Sequence[Expr]) -> list[Expr]:
     return transform(results, take_part)
 
 
-_ARRIVING = ("renew", "derivatives", "events")
-
-
 def join_arrival(
     program: Program, usual: dict[str, ProgramSection], split: dict[str, UsualSection]
 ) -> ArrivalSections | None:
@@ -89,9 +86,11 @@ def join_arrival(
     counts = [len(whole.results) for whole in (program.derivatives, program.events)]
     results = [x for part, n in zip(both, counts, strict=True) for x in part.results[:n]]
     labels = [x for part, n in zip(both, counts, strict=True) for x in part.labels[:n]]
-    some = as_expr(reduce(fn.or_, [split[n].usual.results[-1] for n in _ARRIVING if n in split]))
-    *results, some = _use_longer_blocks([*results, some])
+    others = [split[name].usual.results[-1] for name in ("derivatives", "events") if name in split]
+    *results, drift, some = _use_longer_blocks(
+        [*results, split["renew"].usual.results[-1], as_expr(reduce(fn.or_, others, 0))]
+    )
     return ArrivalSections(
         section("units", [name for name, _ in units], [x for _, x in units]),
-        section("arrival", [*labels, "rare"], [*results, some]),
+        section("arrival", [*labels, "drift", "rare"], [*results, drift, some]),
     )
