@@ -129,15 +129,23 @@ with suppress(ImportError):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_STDERR] = os.dup(2)  # before output is captured
+    """The clock below dumps and ends the process. faulthandler's own is a thread for every test, which takes
+    ten times as long and then waits for a processor; Windows has no other, and no limit here.
+    """
+    if hasattr(signal, "SIGALRM"):
+        stderr = os.dup(2)  # before output is captured
+        faulthandler.register(signal.SIGALRM, file=stderr, all_threads=True, chain=True)
+
+
+def set_clock(seconds: float) -> None:
+    """Let SIGALRM come in so many seconds, or never, if 0."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     if CACHE is not None:
         shutil.rmtree(CACHE, ignore_errors=True)
-
-
-_STDERR = pytest.StashKey[int]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -146,8 +154,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         optimised = item.get_closest_marker("optimised") is not None
         os.environ["ARMILLARY_COMPILE"] = "full" if optimised else "quick"
     collect_once(item.path)
-    faulthandler.dump_traceback_later(limit(), exit=True, file=item.config.stash[_STDERR])
+    set_clock(limit())
     try:
         return (yield)
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        set_clock(0.0)

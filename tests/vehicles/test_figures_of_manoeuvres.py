@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.signal import lsim
 
 import armillary as arm
 import armillary.vehicles as veh
+from tests.later import later
+
+signal = later("scipy.signal")
 
 V, RATIO, G = 20.0, 16.0, 9.80665
 Motion = Callable[[np.ndarray, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
@@ -85,8 +87,8 @@ def oscillator(t: np.ndarray, given: Mapping[str, np.ndarray]) -> Mapping[str, n
     with a lag of 0.25 s.
     """
     w = 2 * np.pi * 1.2
-    yaw = lsim(([3 * w**2], [1, 0.8 * w, w**2]), given["steer"], t)[1]
-    side = lsim(([20.0], [0.25, 1]), given["steer"], t)[1]
+    yaw = signal.lsim(([3 * w**2], [1, 0.8 * w, w**2]), given["steer"], t)[1]
+    side = signal.lsim(([20.0], [0.25, 1]), given["steer"], t)[1]
     return {"yaw velocity": np.degrees(yaw), "lateral acceleration": side}
 
 
