@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from math import floor
 
+from armillary.cache import digest, fetch, keep
 from armillary.llvm import vector_math
 from armillary.llvm.instructions import Instructions, real
 from armillary.llvm.jit import LlvmObject, prepare_llvm, quick, translate_modules
@@ -49,6 +50,7 @@ _TURNED = re.compile(r"@turned_(?:v(\d+))?f64\(")
 _LIKELY = '!0 = !{!"branch_weights", i32 2000, i32 1}'
 
 
+@cache
 def library_text() -> str:
     """Return the LLVM text of all library functions; LLVM drops functions that are not called."""
     parts = []
@@ -528,6 +530,8 @@ def web_assembly(
     1 on. The stack is ``stack`` bytes larger than usual.
     """
 
+    import llvmlite
+
     kept = {*exports, *table}
 
     def adjust(module: LlvmObject) -> None:
@@ -537,7 +541,13 @@ def web_assembly(
             if not function.is_declaration and function.name not in kept:
                 function.linkage = "internal"
 
-    code = translate_modules([*map(for_modules, texts), library_text()], *_builder(quick()), adjust)
+    whole_texts = [*map(for_modules, texts), library_text()]
+    level, names = ("quick" if quick() else "final"), (repr(sorted(kept)), repr(sorted(apart)))
+    key = digest("object of a module", llvmlite.__version__, level, *names, *whole_texts)
+    code = fetch(key)
+    if code is None:
+        code = translate_modules(whole_texts, *_builder(quick()), adjust)
+        keep(key, code)
     return link_module(code, exports, HOSTS, room, table, STACK + stack)
 
 

@@ -18,7 +18,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from armillary.algebra.block_functions import BlockFunction
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
@@ -323,7 +323,7 @@ class ContactSource:
     @cached_property
     def solver(self) -> Solver:
         """The functions of the algorithm."""
-        return _rename_functions(read_contacts([block.entry for block in self.called.values()]), self.tag)
+        return _contact_solver(tuple(block.entry for block in self.called.values()), self.tag)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -385,6 +385,12 @@ def _passages(block: ContactBlock, fields: Sequence[str]) -> list[Passage]:
 
 def _contact_function(function: str, tag: str) -> str:
     return f"contact_{function}{tag}"
+
+
+@cache
+def _contact_solver(entries: tuple[str, ...], tag: str) -> Solver:
+    """Return the functions from some entries on; to rename them took a third of the export of a plank to C."""
+    return _rename_functions(read_contacts(entries), tag)
 
 
 def _rename_functions(solver: Solver, tag: str) -> Solver:
