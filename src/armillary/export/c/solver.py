@@ -176,10 +176,10 @@ def _configuration_tables(models: Sequence[CModel], code: str) -> str:
     every = [m.source.equations for m in models]
     found = tables_of(every, model.source.passing, recloses=True)
     # The fixed text reads these three. The bracket tells a read table from a name in a comment.
-    read = code + "used_states[ watched_events[ stops["
+    read = {"used_states", "watched_events", "stops", *re.findall(r"\b(\w+)\[", code)}
     for kind, tables in (("int", found.tables), ("double", found.reals)):
         named = {table_name(name): values for name, values in tables.items()}
-        texts += [_array_text(n, v, kind) for n, v in named.items() if re.search(rf"\b{n}\[", read)]
+        texts += [_array_text(n, v, kind) for n, v in named.items() if n in read]
     texts += [
         "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",
         "/* The present configuration of a run. */",

@@ -158,15 +158,8 @@ class PythonSolverPrinter(SolverPrinter):
         for method in exported_methods(adaptive=True, stiff=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
-        nodes = [n for f in solver.functions.values() for s in f.body for n in ast.walk(s)]
         # Vectors whose elements are assigned; two names may share the list of any other vector.
-        self.changed = {
-            n.value.attr
-            for n in nodes
-            if isinstance(n, ast.Subscript)
-            and isinstance(n.ctx, ast.Store)
-            and isinstance(n.value, ast.Attribute)
-        }
+        self.changed = {name for f in solver.functions.values() for name in f.filled}
 
     sizes = _SIZES
     elsewhere: Collection[str] = ()  # names of functions that the module already has

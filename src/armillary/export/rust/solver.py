@@ -66,7 +66,8 @@ class RustSolverPrinter(SolverPrinter):
 
     def fields(self, code: str) -> list[Field]:
         """Return the fields of a run that a text uses."""
-        return [f for f in self.solver.fields if re.search(rf"\brun\.{f.name}\b", code)]
+        used = set(re.findall(r"\brun\.(\w+)", code))
+        return [f for f in self.solver.fields if f.name in used]
 
     def type_of(self, f: Field) -> str:
         if f.type in _TYPES:

@@ -120,6 +120,13 @@ class SolverFunction:
         nodes = (node for statement in self.body for node in ast.walk(statement))
         return list(dict.fromkeys(called(node) for node in nodes if isinstance(node, ast.Call)))
 
+    @cached_property
+    def filled(self) -> frozenset[str]:
+        """The vectors of the run whose elements the body assigns."""
+        nodes = [node for statement in self.body for node in ast.walk(statement)]
+        stored = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+        return frozenset(vector.attr for vector in stored if isinstance(vector, ast.Attribute))
+
 
 @dataclass(frozen=True)
 class Solver:
