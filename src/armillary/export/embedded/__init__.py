@@ -188,7 +188,8 @@ class BoundedPrinter(CSolverPrinter):
     }
 
     def fields(self) -> Sequence[Field]:
-        return [f for f in self.solver.fields if re.search(rf"run->{f.name}\b", self.code)]
+        used = set(re.findall(r"run->(\w+)", self.code))
+        return [f for f in self.solver.fields if f.name in used]
 
 
 # <name>_assembly.h and .c for microcontrollers: loops closed from rough values, in memory of the caller.
