@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.ensembles.engines import lane_engines
+from armillary.ensembles.engines.lane_engines import _stiff_refusal as stiff_refusal
+from armillary.ensembles.plan import plan
+from armillary.settings import RunSettings
 from armillary.stages.model import Model
 from tests.ensembles.batch_systems import worst_difference
 
@@ -17,8 +21,9 @@ RUNS = 11
 
 
 @pytest.fixture(autouse=True)
-def few_runs_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_engines, "LEAST_STIFF_RUNS", 1)
+def always_on_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few the runs and the lanes of this machine."""
+    monkeypatch.setattr(lane_engines, "_stiff_refusal", lambda plan, lanes: "")
 
 
 @cache
@@ -91,3 +96,15 @@ def test_a_run_without_end_leaves_its_neighbours_alone(
     assert [status == "finished" for status in batch.status] == list(~ends)
     np.testing.assert_allclose(batch["z"][~ends, -1], 0.1 / (1 - 0.1 * 0.3), rtol=1e-6)
     assert end[0] < batch.t_stop[4] < end[1]
+
+
+def test_lanes_are_taken_where_they_save_time() -> None:
+    """Few runs do not pay for the preparation, and the top's equations have many products, for few lanes."""
+    rod, top = (
+        [plan(core_of(model), RunSettings(1.0, method="rodas5p"), runs=runs) for runs in (999, 1000)]
+        for model in (damped(), held_top())
+    )
+    assert stiff_refusal(rod[0], 8) == "fewer than 1000 runs"
+    assert stiff_refusal(rod[1], 2) == ""
+    assert stiff_refusal(top[1], 2) == "sparse equations take too long on 2 lanes"
+    assert stiff_refusal(top[1], 16) == ""

@@ -37,7 +37,7 @@ from armillary.algebra.walk import operands_first
 _FEW = 1
 _LEVELS = (1, 4)  # numbers of levels that are merged into one on trial; the cheapest elimination is kept
 _HUB = 4  # a value with more neighbours than this many times the mean is left out of distances
-_SOLUTIONS = 8  # solutions with each factorisation, in rodas5p
+SOLUTIONS = 8  # solutions with each factorisation, in rodas5p
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _best_elimination(known: Sequence[Iterable[int]]) -> _Elimination:
     levels = _graph_levels(known)
     tried = [_eliminate_all(known, [level // size for level in levels]) for size in _LEVELS]
     tried.append(_eliminate_all(known, [0] * len(levels)))
-    return min(tried, key=lambda found: found.operations + _SOLUTIONS * sum(map(len, found.factors)))
+    return min(tried, key=lambda found: found.operations + SOLUTIONS * sum(map(len, found.factors)))
 
 
 def _graph_levels(known: Sequence[Iterable[int]]) -> list[int]:

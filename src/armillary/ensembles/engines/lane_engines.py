@@ -25,6 +25,7 @@ from armillary.llvm.jit import (
     register_doubles,
 )
 from armillary.llvm.module import IMPLEMENTATIONS
+from armillary.program.sparse_rates import SOLUTIONS
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
 from armillary.runtime.models.compiled_program import processors
 from armillary.solver.llvm.layout import FIELDS
@@ -106,12 +107,33 @@ def _lane_loop(
     return loops[key]
 
 
-# Runs of linearly implicit methods on lanes, whose equations are sparse: all runs then have the same sequence
-# of operations. Eight lanes take 0.18 of the scalar loop's time with rodas5p and 0.17 with rodas3 for a rod
-# with a stiff damper, 0.3 and 0.2 for a chain of three links, 0.43 and 0.09 for one of six (x86-64 with
-# AVX-512). To prepare them takes 0.3 s for the rod and 1 s for six links; a thousand runs of half a second
-# of motion save 0.1 and 4 s.
+# Runs of linearly implicit methods on lanes: to prepare them takes 0.3 s for a rod with a stiff damper, 1 s
+# for a chain of six links; a thousand runs of half a second of motion save 0.05 and 0.9 s.
 LEAST_STIFF_RUNS = 1_000
+
+
+def _stiff_refusal(plan: Plan, lanes: int) -> str:
+    """Return why lanes should not make linearly implicit steps; "" if they should.
+
+    Their equations are sparse, so that all runs have one sequence of operations, without exchange of rows. If
+    single runs solve dense equations, sparse ones take longer: the products of elimination, over the
+    operations of the rates and their derivatives, are 0.43 for a rod with a stiff damper, 0.59 and 1.13 for
+    chains of three and six links. With 2, 4 and 8 lanes (x86-64 with AVX-512) their runs by rodas5p take 0.57,
+    0.31, 0.21 of the scalar loop's time; 0.92, 0.47, 0.32; and 2.24, 1.17, 0.75. If single runs solve sparse
+    equations too, as of twelve masses on springs, lanes take 0.76, 0.40, 0.26.
+    """
+    if plan.size < LEAST_STIFF_RUNS:
+        return f"fewer than {LEAST_STIFF_RUNS} runs"
+    program = plan.code.equations.program
+    if not program.partial_rates:
+        return "partial derivatives of rates are differences"
+    if program.structure is not None:
+        return ""
+    structure, rates = plan.code.sparse_program.structure, program.derivatives.operations.total
+    assert structure is not None
+    products = structure.operations + SOLUTIONS * len(structure.column)
+    share = products / (SOLUTIONS * rates + program.partial_rates[0].operations.total)
+    return f"sparse equations take too long on {lanes} lanes" if share > 0.35 + 0.1 * lanes else ""
 
 
 class Lanes(Engine):
@@ -130,10 +152,8 @@ class Lanes(Engine):
             return f"'{program.name}' has events or corrections"
         if plan.stops is not None:
             return "inputs jump"
-        if plan.method.rosenbrock and plan.size < LEAST_STIFF_RUNS:
-            return f"fewer than {LEAST_STIFF_RUNS} runs"
-        if plan.method.rosenbrock and not plan.code.equations.program.partial_rates:
-            return "partial derivatives of rates are differences"
+        if plan.method.rosenbrock and (why := _stiff_refusal(plan, register_doubles())):
+            return why
         if plan.method.adaptive:
             return "memory is renewed every step" if program.update.results else ""
         return "rows lie inside of steps" if plan.row_at is None else ""
