@@ -118,9 +118,9 @@ def _stiff_refusal(plan: Plan, lanes: int) -> str:
     Their equations are sparse, so that all runs have one sequence of operations, without exchange of rows. If
     single runs solve dense equations, sparse ones take longer: the products of elimination, over the
     operations of the rates and their derivatives, are 0.43 for a rod with a stiff damper, 0.59 and 1.13 for
-    chains of three and six links. With 2, 4 and 8 lanes (x86-64 with AVX-512) their runs by rodas5p take 0.57,
-    0.31, 0.21 of the scalar loop's time; 0.92, 0.47, 0.32; and 2.24, 1.17, 0.75. If single runs solve sparse
-    equations too, as of twelve masses on springs, lanes take 0.76, 0.40, 0.26.
+    chains of three and six links. With 2, 4 and 8 lanes (x86-64 with AVX-512) their runs by rodas5p take
+    0.57, 0.31, 0.21 of the scalar loop's time; 0.92, 0.47, 0.32; and 2.24, 1.17, 0.75. If single runs solve
+    sparse equations too, as of twelve masses on springs, lanes take 0.76, 0.40, 0.26.
     """
     if plan.size < LEAST_STIFF_RUNS:
         return f"fewer than {LEAST_STIFF_RUNS} runs"
