@@ -543,6 +543,9 @@ MJCF_FAULTS = {
     "<equality><joint joint1='x'/></equality>": "no hinge or slider 'x'",
     "<equality><weld body1='world'/></equality>": "both points are on body 'ground'",
     "<option><flag gravity='off'/></option>": "not one of enable, disable",
+    "<worldbody><body><joint name='x'/></body></worldbody><equality><joint joint1='x' joint2='x'/>"
+    "</equality>": "a joint cannot follow itself",
+    "<worldbody><body><geom fromto='0 0 0 1 0 0'/></body></worldbody>": "a sphere has no fromto",
 }
 
 
