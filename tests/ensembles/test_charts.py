@@ -121,6 +121,13 @@ def test_a_metric_that_never_varies_has_a_histogram():
     assert max(bar.get_height() for bar in axes.patches[:-1]) == 30
 
 
+@pytest.mark.parametrize(("columns", "rows", "size"), [(1, 1, (4.5, 3.4)), (3, 2, (8.1, 4.9))])
+def test_a_panel_of_a_scatter_has_the_same_room_however_many_there_are(columns, rows, size):
+    rng = np.random.default_rng(4)
+    x, y = ({f"{name}{i}": rng.random(9) for i in range(n)} for name, n in (("x", columns), ("y", rows)))
+    assert distributions.scatter(x, y).get_size_inches() == pytest.approx(size)
+
+
 @pytest.mark.parametrize("runs", [40, 5000])
 def test_every_metric_stands_over_every_quantity(runs):
     rng = np.random.default_rng(3)

@@ -9,7 +9,7 @@ import pytest
 
 import armillary as arm
 from armillary.llvm import section_writer, sections
-from armillary.llvm.arrangement.arm64 import TOUCHED_PAGE, Arm64, frame_code, reaches
+from armillary.llvm.arrangement.arm64 import SPACING, TOUCHED_PAGE, Arm64, frame_code, reaches
 from armillary.llvm.arrangement.arrangement import PAIR
 from armillary.llvm.arrangement.machine_code import Entry, encode_lines
 from tests.llvm.arranged_lines import lines_of
@@ -32,6 +32,20 @@ def test_words_of_a_small_section() -> None:
     assert words_of(found.code)[:6] == expected
     if platform.machine() in ("aarch64", "arm64"):
         assert found.code[:24] == assembled(text, "aarch64-unknown-linux-gnu", "")
+
+
+def test_each_angle_is_loaded_from_its_place_and_a_far_one_leads_behind_the_return() -> None:
+    """ldr x15, [x2, 8·place]; cmp x8, x15, lsl 1; b.ls to the word behind ret."""
+    body = [0xD503201F] * (2 * SPACING)
+    code = frame_code(
+        Entry(("state", "out"), (3, 7), ()), [], body, [], ("state", "out", "angles", "thirds")
+    ).code
+    words = words_of(code)
+    loads = [i for i, word in enumerate(words) if word & 0xFFC0001F == 0xF940000F]
+    assert [words[i] for i in loads] == [0xF9400000 | place << 10 | 2 << 5 | 15 for place in (3, 7)]
+    behind = words.index(0xD65F03C0) + 1
+    for i in loads:
+        assert words[i + 1] == 0xEB0F051F and words[i + 2] == 0x54000009 | behind - (i + 2) << 5
 
 
 def test_a_section_without_operations_returns() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import as_expr, symbol
 from armillary.algebra.triples import joined
+from armillary.mechanics.constraints.closing_thresholds import LEAST_SIZE
+from armillary.mechanics.constraints.loop_closing import Geometry
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.contact.state import term_sizes
 from armillary.mechanics.tree.tree import AxisRotation, MatrixRotation, NoRotation, RotationChain
@@ -111,3 +114,15 @@ def test_rotations_turn_vectors_and_matrices(kind: str) -> None:
     for whole_matrix, turn in ((A, rotation.general_to_parent), (A + A.T, rotation.symmetric_to_parent)):
         rows = joined(joined(row) for row in whole_matrix.tolist())
         assert numbers(turn(rows, "turned")) == pytest.approx((R @ whole_matrix @ R.T).ravel())
+
+
+def test_the_gap_of_a_row_that_vanishes_is_measured_by_the_other_rows() -> None:
+    """By LEAST_SIZE of the largest element of J, so that rounding errors are no gap."""
+    layout: Any = SimpleNamespace(gaps=(0, 1, 2))
+    here: Any = SimpleNamespace(
+        jacobian=np.array([[2.0, -4.0], [1e-30, 0.0], [0.0, 0.5]]), gap=np.array([4e-9, -2e-12, 1e-10])
+    )
+    largest = Geometry(layout, lambda t, q: q).largest_gap(here)
+    assert largest == pytest.approx(max(4e-9 / 4.0, 2e-12 / (LEAST_SIZE * 4.0), 1e-10 / 0.5))
+    here.jacobian[:] = 0.0
+    assert Geometry(layout, lambda t, q: q).largest_gap(here) == 4e-9

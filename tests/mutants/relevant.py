@@ -85,13 +85,18 @@ def _likelihoods(file: str) -> dict[str, float]:
     def score(test: str) -> float:
         text, words = _tests()[test]
         shared = _weigh(own & words)
-        named = words_of(Path(test).stem) & words_of(" ".join(parts[-2:]))
+        named = _singular(words_of(Path(test).stem)) & _singular(words_of(" ".join(parts[-2:])))
         near = 3.0 * (f"{module} import" in text) + 6.0 * test.startswith(nearest) + 3.0 * len(named)
         own_package = 4.0 * test.startswith(tuple(f"{f}/" for f in folders))
         return (1.0 + near + own_package) * (1.0 + shared)
 
     scores = {test: score(test) for test in _tests()}
     return {test: one / max(scores.values()) for test, one in scores.items()}
+
+
+def _singular(words: Iterable[str]) -> set[str]:
+    """Words without a last s: ``test_table_from_csv.py`` is about ``tables.py``."""
+    return {word.removesuffix("s") for word in words}
 
 
 def likelihood(file: str, test: str) -> float:

@@ -68,6 +68,13 @@ def test_the_tests_of_what_a_verb_imports_are_likely_to_notice_a_fault_in_it() -
     assert imported_at(file, 1) == ()
 
 
+def test_a_file_of_tests_is_near_a_source_whose_name_is_its_plural() -> None:
+    file = "src/armillary/algebra/tables.py"
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    line = next(i for i, text in enumerate(lines, 1) if text.startswith("def read_columns"))
+    assert "tests/algebra/test_table_from_csv.py" in relevant_tests(file, 4, line)
+
+
 def test_equivalent_faults_are_up_to_date() -> None:
     """Each is one of those that rules make of its file now, and has a reason."""
     lines: dict[str, set[tuple[str, str]]] = {}

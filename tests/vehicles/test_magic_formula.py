@@ -281,6 +281,19 @@ def test_a_tilted_tyre_of_62_is_pressed_in_more_under_its_crown(gamma: float) ->
     assert float(model.vertical_force(pressed)) == pytest.approx(5000.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("given", [{"Q_FYS1": 500.0}, {"Q_FYS2": 400.0}, {"Q_FYS3": 300.0}])
+def test_camber_of_62_counts_as_a_side_force_in_the_sag(given: dict[str, float]) -> None:
+    """MF-Tyre 6.2: Fy − (Q_FYS1 + Q_FYS2 R/RΩ + Q_FYS3 (R/RΩ)²) γ takes the place of Fy."""
+    none = {"Q_CAM1": 0.0, "Q_CAM2": 0.0, "Q_CAM3": 0.0, "Q_FYS1": 0.0, "Q_FYS2": 0.0, "Q_FYS3": 0.0}
+    changes = {"VERTICAL_STIFFNESS": 2e5, "Q_FZ2": 15.0, "Q_FCY": 0.2, "Q_FCY2": 0.3, **none, **given}
+    model = veh.read_tyre(DATA / "made_up_61.tir", changes=changes, version="6.2")
+    radius, free = float(model.loaded_radius(5000.0, gamma=0.1, fy=900.0)), float(model.spinning_radius(0.0))
+    power = {"Q_FYS1": 0, "Q_FYS2": 1, "Q_FYS3": 2}
+    side = 900.0 - 0.1 * sum(value * (radius / free) ** power[name] for name, value in given.items())
+    assert float(model.vertical_force(free - radius, fy=side)) == pytest.approx(5000.0, rel=1e-9)
+    assert float(model.vertical_force(free - radius, fy=900.0)) != pytest.approx(5000.0, rel=1e-5)
+
+
 def test_relaxation_lengths_of_52_are_those_of_its_coefficients() -> None:
     """By hand at the nominal load of 3800 N: PTX1 R0 and PTY1 sin(2 atan(1/PTY2)) R0."""
     along, across = tyre(name="mf_185_80R14").relaxation_lengths(3800.0)
