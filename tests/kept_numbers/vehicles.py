@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -94,3 +95,26 @@ def roads() -> Named:
         driver = veh.SharpDriver(arm.Table([0.0, 100.0], [0.0, 0.0], name="path"), 20.0, preview=preview)
         yield "preview", driver.gains
         yield "car", driver.car.matrices(17.0)
+
+
+@entry
+def radii() -> Named:
+    """Radii and vertical forces of Magic Formula tyres, no coefficient of theirs zero."""
+    data = Path(__file__).parents[1] / "vehicles" / "data"
+    changes = {
+        "VERTICAL_STIFFNESS": 2e5, "VERTICAL_DAMPING": 90.0, "BREFF": 8.0, "DREFF": 0.3, "FREFF": 0.05,
+        "Q_RE0": 0.99, "Q_FZ2": 15.0, "PFZ1": 0.7, "Q_FCX": 0.1, "Q_FCY": 0.2, "Q_FCY2": 0.3, "Q_V1": 7e-4,
+        "Q_V2": 0.04, "Q_CAM1": 100.0, "Q_CAM2": 50.0, "Q_CAM3": 0.3, "Q_FYS1": 500.0, "Q_FYS2": 300.0,
+        "Q_FYS3": 200.0, "WIDTH": 0.2, "ASPECT_RATIO": 0.55, "LCZ": 1.1,
+    }  # fmt: skip
+    loads = np.array([0.0, 900.0, 4200.0, 8000.0])
+    for version in ("6.1", "6.2"):
+        tyre = veh.read_tyre(data / "made_up_61.tir", changes=changes, version=version)
+        how = {"fx": 600.0, "fy": -900.0, "omega": 60.0, "pressure": 2.4e5}
+        yield version, [tyre.loaded_radius(loads, gamma=gamma, **how) for gamma in (0.0, 0.1, -0.05)]
+        yield f"{version}, rolling", [tyre.effective_radius(fz, 60.0, 2.4e5) for fz in loads]
+        yield f"{version}, force", [tyre.vertical_force(x, 0.3, **how) for x in (-0.01, 4e-4, 0.01, 0.04)]
+    older = veh.read_tyre(data / "mf_185_80R14.tir", changes={"VERTICAL_STIFFNESS": 2e5, "LCZ": 1.1})
+    yield "5.2", [older.loaded_radius(loads, omega=60.0), older.vertical_force(0.02, 0.1)]
+    yield "5.2, relaxation", [older.relaxation_lengths(fz, 0.05) for fz in loads[1:]]
+    yield "sliding", [tyre.sliding_slips(fz) for fz in loads[1:]]
