@@ -373,7 +373,7 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
         ({"guess": {"b.q": [0, 1]}}, "has no state, input or unknown 'b.q'"),
         ({"method": "euler"}, "method="),
         ({"cost": "1/b.q1"}, "not finite numbers at the guess"),
-        ({"iterations": "ten"}, "iterations= must be a number"),
+        ({"iterations": "ten"}, "iterations= must be a whole number of 0 or more, not 'ten'"),
         ({"refinements": 1.5}, "refinements= must be a whole number"),
         ({"accuracy": -1}, "accuracy= must be a positive number, not -1"),
         ({"accuracy": 0}, "accuracy= must be a positive number, not 0"),

@@ -85,7 +85,10 @@ def test_a_rear_wheel_is_late() -> None:
         (lambda: arm.random_signal(-1.0, (1.0, 2.0), 10.0), "not negative"),
         (lambda: arm.random_signal(1.0, (1.0, 2e6), 100.0), "take fewer"),
         (lambda: arm.random_turbulence("up", 1.0, 1.0, 1.0, 1.0), "a component of turbulence: 'up'"),
-        (lambda: arm.random_signal(1.0, (1.0, 2.0), 10.0, seed=-1), "seed=-1"),
+        (
+            lambda: arm.random_signal(1.0, (1.0, 2.0), 10.0, seed=-1),
+            "seed= must be a whole number of 0 or more, not -1",
+        ),
     ],
 )
 def test_wrong_spectra_are_refused(make: Any, words: str) -> None:

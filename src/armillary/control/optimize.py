@@ -11,12 +11,12 @@ from armillary.algebra.arguments import (
     check_finite_elements,
     checked_names,
     count,
-    from_zero,
     one_of,
     positive_number,
     reals,
     several,
     table,
+    whole_number,
 )
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
@@ -34,7 +34,7 @@ from armillary.control.problem import FREE, Problem, Range, read_problem
 from armillary.control.scaled_program import ScaledProgram, scale_of_cost
 from armillary.control.scheme import SCHEMES, Mesh
 from armillary.control.shooting import ShootingProgram, make_program, run_errors, uniform_mesh
-from armillary.errors import ArmillaryError, ParameterError, shown
+from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import DataMapping, DataTable
@@ -122,9 +122,8 @@ class Search:
         positive_number(self.tolerance, "tolerance=", ParameterError)
         if self.accuracy is not None:
             positive_number(self.accuracy, "accuracy=", ParameterError)
-        for name, value in (("refinements=", self.refinements), ("iterations=", self.iterations)):
-            if from_zero(value, name) % 1:
-                raise ParameterError(f"{name} must be a whole number, not {shown(value)}")
+        whole_number(self.refinements, "refinements=", ParameterError)
+        whole_number(self.iterations, "iterations=", ParameterError)
 
 
 def optimize(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, positive_number, real, reals
+from armillary.algebra.arguments import checked_names, count, positive_number, real, reals, whole_number
 from armillary.algebra.calculus import evaluate_all, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.walk import symbols, transform
@@ -336,8 +336,7 @@ def exciting_trajectory(
     core = compiled_model(model, "exciting_trajectory()")
     for name, value in {"harmonics": harmonics, "samples": samples, "starts": starts}.items():
         count(value, name)
-    if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and seed >= 0):
-        raise ArmillaryError(f"seed={seed!r} must be a whole number, zero or more")
+    seed = whole_number(seed, "seed=")
     made = regressor_model(core)
     joints = _Joints(made, limits, speed_limits, acceleration_limits, seconds(period, "period"))
     time = np.linspace(0.0, joints.period, samples, endpoint=False)

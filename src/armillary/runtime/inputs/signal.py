@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import count, one_of, positive_number, real, reals, text
+from armillary.algebra.arguments import count, one_of, positive_number, real, reals, text, whole_number
 from armillary.algebra.arguments import function as a_function
 from armillary.algebra.units import parse_unit
 from armillary.errors import ParameterError, shown
@@ -406,9 +406,9 @@ def random_signal(
     S[inside] = given
     if not np.all(np.isfinite(S)) or np.any(S < 0):
         raise ParameterError("a power spectral density must be finite and not negative")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(f"seed={seed!r} is not a whole number from 0 on")
-    phases = np.random.default_rng(seed).uniform(0.0, 2 * np.pi, (rows, len(f)))
+    phases = np.random.default_rng(whole_number(seed, "seed=", ParameterError)).uniform(
+        0.0, 2 * np.pi, (rows, len(f))
+    )
     y = np.fft.irfft(n / 2 * np.sqrt(2 * S / T) * np.exp(1j * phases), n)
     y = np.concatenate([y, y[:, :1]], axis=1)
     values = y[0] if runs is None else y

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, one_of, positive_number
+from armillary.algebra.arguments import checked_names, one_of, positive_number, whole_number
 from armillary.algebra.calculus import ValueTable, evaluate_all, evaluator, tangents
 from armillary.algebra.expression import as_expr
 from armillary.errors import ArmillaryError, ParameterError
@@ -211,8 +211,7 @@ class CompiledRedundantModel(CompiledModel):
         t0, method = settings.t0, settings.integrator.name
         if translation not in ("explicit", "implicit"):
             raise ArmillaryError(f"translation='{translation}' is neither 'explicit' nor 'implicit'")
-        if not isinstance(passes, int) or passes < 0:
-            raise ArmillaryError(f"passes={passes!r} is not a number of corrector passes: 0, 1, 2 …")
+        passes = whole_number(passes, "passes=")
         values = self.parameter_table.values(parameters)
         check_physical(self.equations.system, self.parameter_table, values)
         mass = self.total_mass(parameters)

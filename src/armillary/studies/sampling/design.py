@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from armillary.algebra import arguments
-from armillary.algebra.arguments import checked_names, table
+from armillary.algebra.arguments import checked_names, table, whole_number
 from armillary.algebra.node import plain_float
 from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest, outside, shown
@@ -229,7 +229,7 @@ class Design:
                 f"there is no design '{kind}'{nearest(str(kind), KINDS) or '; use ' + ', '.join(KINDS)}"
             )
         self.kind = kind
-        self.seed = _whole_number(seed, "the seed", least=0)
+        self.seed = whole_number(seed, "the seed", ParameterError)
         self.distributions, self.correlated = _read_distributions(
             vary, arguments.table(units, "units=", ParameterError)
         )
@@ -369,7 +369,7 @@ class Design:
             if given.get(name) is None:
                 raise ParameterError(f"a grid over '{name}', {each!r}, needs levels=, or a list of values")
             axes[name] = np.linspace(
-                each.low, each.high, _whole_number(given[name], f"levels of '{name}'", least=2)
+                each.low, each.high, whole_number(given[name], f"levels of '{name}'", ParameterError, least=2)
             )
         return axes
 
@@ -383,7 +383,7 @@ class Design:
             found = None
         if runs is None and found is None:
             raise ParameterError(f"a {self.kind} design needs runs=, the number of runs")
-        count = found if runs is None else _whole_number(runs, "runs", least=1)
+        count = found if runs is None else whole_number(runs, "runs", ParameterError, least=1)
         assert count is not None
         if found is not None and count != found:
             raise ParameterError(f"the {self.kind} has {found} runs, not {count}; leave runs out")
@@ -421,7 +421,11 @@ class Design:
         if self.kind == "saltelli":
             return Saltelli(self.names, self.seed, self.second_order)
         if self.kind == "morris":
-            self.levels = _LEVELS if self.levels is None else _whole_number(self.levels, "levels", least=2)
+            self.levels = (
+                _LEVELS
+                if self.levels is None
+                else whole_number(self.levels, "levels", ParameterError, least=2)
+            )
             if self.levels % 2:
                 raise ParameterError(f"morris needs an even number of levels, not {self.levels}")
             return Morris(self.names, self.seed, self.levels)
@@ -481,10 +485,3 @@ def _remedy(distribution: Distribution) -> str:
     if isinstance(distribution, Normal | LogNormal):
         return "; give it low and high"
     return "; use a distribution with bounds, such as Uniform"
-
-
-def _whole_number(value: Given, what: str, *, least: int) -> int:
-    number = None if isinstance(value, bool) else plain_float(value)
-    if number is None or not math.isfinite(number) or number != int(number) or number < least:
-        raise ParameterError(f"{what} must be a whole number of {least} or more, not {value!r}")
-    return int(value)
