@@ -4,10 +4,10 @@
     sweep_back      the quadratic model of the cost, from the last knot to the first; offsets d and gains K
 
 The loops are built once for all systems. The derivatives of all steps are independent, so each stage is one
-call of the model's loop over points, which returns the rates and the elements of their Jacobian, several
-steps in one vector. Matrices have rows of whole vectors: a row by [x, v] has the part of x, padded with
-zeros, and then that of v. For a six-axis arm and 30 steps the derivatives take 0.68 of the time of calls
-point by point with rows of single numbers, the sweep 0.56.
+call of the model's loop over points. This returns the rates and the elements of their Jacobian, for several
+steps in one vector. Rows of matrices consist of whole vectors: a row of derivatives by [x, v] has the
+derivatives by x, padded with zeros, then those by v, padded likewise. For a six-axis arm and 30 steps the
+derivatives take 0.68 of the time of calls point by point with rows of single numbers, the sweep 0.56.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class _Matrices(Routine):
         """Return the vectors of a field from a number on, which is a multiple of their length."""
         return Span(self, self.vector(field).at(first))
 
-    def padded(self, count: Value) -> Value:
+    def row_length(self, count: Value) -> Value:
         """Return the length of a row."""
         return self.vectors_of(count) * self.lanes
 
@@ -177,13 +177,14 @@ class _Matrices(Routine):
 def steps_text(lanes: int) -> str:
     """Return the LLVM text of ``armillary_differentiate_steps(fields)``.
 
-    A stage with rates f and their Jacobian [A, B] has the derivatives A S + [0, B] by [x, v], where S are
-    those of its state; ``seed`` has S of each step, ``found`` the sum of the stages.
+    The rates f of a stage, with their Jacobian [A, B], have the derivatives A S + [0, B] by [x, v], where S
+    are the derivatives of the stage's state. ``seed`` has S of each step, ``found`` the weighted sum over the
+    stages.
     """
     module = IRModule()
     f = _Matrices(routine_function(module, "differentiate_steps", public=True), STEPS, lanes)
     N, n, m = f["steps"], f["states"], f["inputs"]
-    wide, width = f.padded(n) + f.padded(m), n + f["elements"]
+    wide, width = f.row_length(n) + f.row_length(m), n + f["elements"]
     h = f.vector("settings")[0]
     ends, place, out, x = f.vector("ends"), f.vector("places_x"), f.vector("out"), f.vector("x")
     memories, v, found, seed = f.vector("memories"), f.vector("v"), f.vector("found"), f.vector("seed")
@@ -235,7 +236,7 @@ def _bend(f: _Matrices, k: Value, wide: Value) -> None:
 def _advance(f: _Matrices, k: Value, first: Value, share: Value, ahead: Value, further: bool) -> None:
     """Emit: add the derivatives of a stage to those of the step; set the derivatives of the next stage."""
     n = f["states"]
-    wide = f.padded(n) + f.padded(f["inputs"])
+    wide = f.row_length(n) + f.row_length(f["inputs"])
     count = wide.whole_quotient(f.whole(f.lanes))
     found, seed, bent = f.row("found", first), f.row("seed", first), f.row("bent", f.whole(0))
     with f.each(n * count) as q:
@@ -258,7 +259,7 @@ def sweep_text(lanes: int) -> str:
     box = _box_text(module, cholesky, solve)
     f = _Matrices(routine_function(module, "sweep_back", public=True), SWEEP, lanes)
     N, n = f["steps"], f["states"]
-    wide = f.padded(n)
+    wide = f.row_length(n)
     x, target, P, p = f.vector("x"), f.vector("target"), f.vector("P"), f.vector("p")
     found = f.vector("found")
     with f.each(3) as i:
@@ -281,7 +282,7 @@ def sweep_text(lanes: int) -> str:
 def _expand(f: _Matrices, k: Value) -> None:
     """Emit the quadratic model of the cost to go in x and v of one knot."""
     n, m = f["states"], f["inputs"]
-    nx, nv = f.padded(n), f.padded(m)
+    nx, nv = f.row_length(n), f.row_length(m)
     wide, of_x, of_v = nx + nv, f.vectors_of(n), f.vectors_of(m)
     h, regular = f.vector("settings")[0], f.vector("settings")[1]
     x, v, target = f.vector("x"), f.vector("v"), f.vector("target")
@@ -343,7 +344,7 @@ def _expand(f: _Matrices, k: Value) -> None:
 def _add_curvatures(f: _Matrices, k: Value) -> None:
     """Emit: add the price-weighted second derivatives of the rates to the quadratic model."""
     n, m = f["states"], f["inputs"]
-    nx, nv, wide = f.padded(n), f.padded(m), n + m
+    nx, nv, wide = f.row_length(n), f.row_length(m), n + m
     h, p = f.vector("settings")[0], f.vector("p")
     Qxx, Qvx, Qvv = f.vector("Qxx"), f.vector("Qvx"), f.vector("Qvv")
     with f.each(n) as a:
@@ -360,7 +361,7 @@ def _add_curvatures(f: _Matrices, k: Value) -> None:
 def _gains(f: _Matrices, k: Value) -> None:
     """Emit K for the inputs that are not at a limit: all columns at once, row by row."""
     n, m, C, free = f["states"], f["inputs"], f.vector("chol"), f.vector("free")
-    wide, count = f.padded(n), f.vectors_of(n)
+    wide, count = f.row_length(n), f.vectors_of(n)
 
     def gain(i: Value) -> Span:
         return f.row("K", (k * m + i) * wide)
@@ -392,7 +393,7 @@ def _gains(f: _Matrices, k: Value) -> None:
 def _update(f: _Matrices, k: Value) -> None:
     """Emit the cost to go before the knot, symmetric by its lower triangle, and the expected decrease."""
     n, m = f["states"], f["inputs"]
-    nx, nv, count = f.padded(n), f.padded(m), f.vectors_of(n)
+    nx, nv, count = f.row_length(n), f.row_length(m), f.vectors_of(n)
     Qv, Qvv, Qvx = f.vector("Qv"), f.vector("Qvv"), f.vector("Qvx")
     d, found, slope = f.vector("d", k * m), f.vector("found"), f.vector("slope")
     K = f.vector("K", k * m * nx)

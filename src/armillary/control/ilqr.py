@@ -140,7 +140,7 @@ def read_quadratic_problem(
     motion: Plant, verb: str, duration: float, step: float, inputs: object,
     weights: tuple[object, object, object], target: object,
 ) -> QuadraticProblem:  # fmt: skip
-    """Return the problem of these arguments; that of the last call if they are the same."""
+    """Return the problem of these arguments, made anew unless the last call had the same."""
     key = exact_key((verb, duration, step, inputs, weights, target))
     last = _last_problems.get(motion)
     if last is not None and last[0] == key:
@@ -281,7 +281,7 @@ class Search:
         self.roll_out(start, v)
 
     def move_on(self) -> None:
-        """Move the motion and its gains on by a step; the last inputs are repeated, without a law."""
+        """Shift the motion and its gains by one step; the last step repeats its inputs, with zero gains."""
         for values in (self.x, self.v, self.K):
             values[:-1] = values[1:]
         self.K[-1] = 0.0
@@ -332,7 +332,7 @@ class Search:
         return np.where(np.isfinite(costs), costs, np.inf)
 
     def _take(self, i: int, costs: np.ndarray, best: int = 0) -> None:
-        """Let one of the motions that were tried last be the motion."""
+        """Replace the motion by one of the motions that were tried last."""
         roll = self.routines.motions[i]
         self.x, self.v, self.cost = (
             roll["motions"][best].copy(),

@@ -1,8 +1,9 @@
 """Nonlinear predictive control: iterated LQR over a receding horizon, one iteration at every sample.
 
-At each sample the plan of the sample before is moved on by a step and rolled out from the measured state,
-with its gains as a law about its states; one iteration improves it, and its first inputs are applied. So the
-search for the best inputs goes on while the machine moves, at a cost per sample that hardly changes.
+At each sample the plan of the sample before is shifted by one step. The model is then simulated from the
+measured state under the shifted plan, whose gains act on deviations from its states. One iteration improves
+the plan, and its first inputs are applied. So the search for the best inputs goes on while the machine moves,
+in nearly the same time at every sample.
 
 Source: Diehl, Bock and Schlöder (2005), A real-time iteration scheme for nonlinear optimization in optimal
 feedback control; Tassa, Erez and Todorov (2012), Synthesis and stabilization of complex behaviors, for the

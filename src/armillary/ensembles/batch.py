@@ -137,8 +137,8 @@ def _reason_of_stop(plan: Plan, i: int) -> str:
 
 # s: duration of a chunk, and so the interval of progress reports and of checks for Ctrl-C
 _CHUNK_SECONDS = 0.1
-# Least vectors of runs in a chunk of lanes, at whose end lanes wait for the longest run: runs of 7 ms on
-# eight lanes took nine times as long in chunks of one run.
+# Least number of vectors of runs in a chunk of lanes. At the end of a chunk, lanes wait for its longest run:
+# runs of 7 ms on eight lanes took nine times as long in chunks of one run.
 _LEAST_VECTORS = 4
 _DEVICES = ("cpu", "gpu")
 _PRECISIONS = ("double", "single", "fast")  # fast: single precision with the card's approximate sines

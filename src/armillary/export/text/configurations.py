@@ -389,7 +389,7 @@ def _contact_function(function: str, tag: str) -> str:
 
 @cache
 def _contact_solver(entries: tuple[str, ...], tag: str) -> Solver:
-    """Return the functions from some entries on; to rename them took a third of the export of a plank to C."""
+    """Return the renamed functions of some entries; renaming took a third of the export of a plank to C."""
     return _rename_functions(read_contacts(entries), tag)
 
 

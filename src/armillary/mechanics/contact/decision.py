@@ -201,7 +201,8 @@ def decide(
     choices = [_choice_of_forces(c, after, stops.get(c.name, 0), happens) for c in contacts]
     all_stop = rows.hold(after, _rows_that_may_rest(contacts, choices, len(after)))
     centred = [_is_at_dead_centre(rows, c, after, all_stop) for c in contacts]
-    choices = [_pass_dead_centre(c, *two, after) for c, *two in zip(contacts, choices, centred, strict=True)]
+    each = zip(contacts, choices, centred, strict=True)
+    choices = [_pass_dead_centre(c, choice, some, after) for c, choice, some in each]
     impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, after))
     free, after = moved(impulses)
     solution = rows.solve(free, choices)
