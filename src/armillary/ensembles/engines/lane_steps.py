@@ -29,7 +29,7 @@ from armillary.llvm.sections import lanes_module
 from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.program.program import Program
 from armillary.solver.llvm.functions import Stepper
-from armillary.solver.llvm.lanes import Given, LaneSolver
+from armillary.solver.llvm.lanes import LaneSolver, WrittenFunction
 from armillary.solver.llvm.layout import Reason
 
 WHOLES = ("count", "stride")
@@ -220,7 +220,7 @@ class LaneFrame(LaneFunction):
         wanted: Sequence[str],
         features: Mapping[str, object],
         sizes: Mapping[str, int],
-        given: Mapping[str, Given],
+        given: Mapping[str, WrittenFunction],
         *,
         facts: Mapping[str, bool] | None = None,
         kept: Sequence[str],

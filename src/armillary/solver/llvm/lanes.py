@@ -22,7 +22,9 @@ from armillary.solver.llvm.loop import SECTIONS, TABLES
 from armillary.solver.llvm.machine_code import SolverCode, Statements
 from armillary.solver.methods.tableau import Method
 
-Given = Callable[..., Value | None]  # arguments: function under construction, condition on lanes, arguments
+WrittenFunction = Callable[
+    ..., Value | None
+]  # arguments: function under construction, condition on lanes, arguments
 
 
 def _squares(f: Stepper, where: Value | None, values: Value) -> Value:
@@ -50,7 +52,7 @@ class LaneSolver:
         facts: Mapping[str, bool] | None = None,
         kept: Collection[str] = (),
         sizes: Mapping[str, int] | None = None,
-        given: Mapping[str, Given] | None = None,
+        given: Mapping[str, WrittenFunction] | None = None,
     ) -> None:
         tableau = method.coefficients
         control = vars(tableau.control) if tableau.control else {}
