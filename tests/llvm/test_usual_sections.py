@@ -69,3 +69,15 @@ def test_what_only_rare_conditions_need_is_not_computed() -> None:
     assert "fdiv" not in bodies["renew_usual"]
     assert "contact_" not in bodies["derivatives_usual"]
     assert "contact_forces" in text
+
+
+def test_usual_parts_compute_functions_of_parameters_that_only_they_have() -> None:
+    """A block on its coefficient of friction: without a doubtful pivot, 1 + μ occurs that no other section has."""
+    s = arm.System("block")
+    s.gravity(10.0, -s.ground.z)
+    block = s.body("b", joint=arm.Joint(translate=["x", "z"]), mass=s.parameter("m", 2.0), inertia=0)
+    s.contact("c", block, plane=(s.ground, s.ground.z), friction=s.parameter("mu", 0.5))
+    model = s.derive().compile(tier="quick")
+    for mu in (0.25, 0.5):
+        run = model.simulate(2.0, initial={"b.u1": 3.0}, parameters={"mu": mu}, step=1e-2, method="rk4")
+        assert run.final["b.q1"] == pytest.approx(9 / (2 * mu * 10), rel=1e-9)

@@ -49,7 +49,9 @@ def split_rare_conditions(whole: ProgramSection) -> UsualSection | None:
     found = transform([*whole.results, *(n.args[0] for n in given)], given.get)
     results, conditions = found[: len(whole.results)], found[len(whole.results) :]
     some = as_expr(reduce(fn.or_, conditions))
-    return UsualSection(section(whole.name, [*whole.labels, "rare"], [*results, some]), whole)
+    # With choices decided, some values are functions of constants alone, which `precompute` does not have.
+    usual = section(whole.name, [*whole.labels, "rare"], [*results, some], constant=True)
+    return UsualSection(usual, whole)
 
 
 def _use_longer_blocks(results: Sequence[Expr]) -> list[Expr]:
@@ -91,6 +93,6 @@ def join_arrival(
         [*results, split["renew"].usual.results[-1], as_expr(reduce(fn.or_, others, 0))]
     )
     return ArrivalSections(
-        section("units", [name for name, _ in units], [x for _, x in units]),
-        section("arrival", [*labels, "drift", "rare"], [*results, drift, some]),
+        section("units", [name for name, _ in units], [x for _, x in units], constant=True),
+        section("arrival", [*labels, "drift", "rare"], [*results, drift, some], constant=True),
     )
