@@ -192,15 +192,16 @@ def build(tree: FlexibleTree) -> arm.System:
                 held="n0" if m.held else None,
             )
         bodies.append(body)
-    s.gravity(float(np.linalg.norm(tree.gravity)), _vector(s.ground, tree.gravity))
+    s.gravity(float(np.linalg.norm(tree.gravity)), _direction(s.ground, tree.gravity))
     for k, (b, on_node) in enumerate(tree.forced):
         at = bodies[b].node("n0") if on_node else bodies[b].origin
-        s.force(f"push{k}", float(np.linalg.norm(tree.push)), _vector(s.ground, tree.push), at=at)
+        s.force(f"push{k}", float(np.linalg.norm(tree.push)), _direction(s.ground, tree.push), at=at)
     return s
 
 
-def _vector(body: arm.Body, v: Array) -> Any:
-    return body.x * float(v[0]) + body.y * float(v[1]) + body.z * float(v[2])
+def _direction(body: arm.Body, v: Array) -> Any:
+    x, y, z = (float(c) for c in v / np.linalg.norm(v))
+    return body.x * x + body.y * y + body.z * z
 
 
 # ---------------------------------------------------------------- and as its particles move

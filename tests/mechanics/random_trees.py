@@ -205,7 +205,7 @@ def build(case: Case, *, parameters: bool = False) -> System:
         )
     size = float(np.linalg.norm(case.tree.gravity))
     if size:
-        s.gravity(size, _vector(s.ground, case.tree.gravity))
+        s.gravity(size, _direction(s.ground, case.tree.gravity))
     for load in case.tree.loads:
         _apply(s, load, bodies)
     return s
@@ -227,8 +227,9 @@ def user_joint(joint: Joint) -> joints.JointType:
     return make[joint.kind](*joint.settings)
 
 
-def _vector(body: Body, components: Array) -> Any:
-    return body.x * float(components[0]) + body.y * float(components[1]) + body.z * float(components[2])
+def _direction(body: Body, components: Array) -> Any:
+    x, y, z = (float(c) for c in components / np.linalg.norm(components))
+    return body.x * x + body.y * y + body.z * z
 
 
 def _apply(s: System, load: LoadData, bodies: list[Body]) -> None:
@@ -243,7 +244,7 @@ def _apply(s: System, load: LoadData, bodies: list[Body]) -> None:
         k, c, rest = load.law
         s.strut(load.name, f"-{k}*(x - {rest}) - {c}*v", between=(point(reaction), point(load.at)))  # type: ignore[arg-type]
         return
-    direction = _vector(body(load.axes), load.vector)
+    direction = _direction(body(load.axes), load.vector)
     size = s.parameter(f"{load.name}_size", float(np.linalg.norm(load.vector)))
     if load.kind == "moment":
         other = None if reaction is None else body(reaction)
