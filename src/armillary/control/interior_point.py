@@ -9,7 +9,7 @@ Inequalities get slacks; fixed variables are removed; variables, rows and cost a
 
 with factors L D Lᵀ (``symmetric_factors.py``). δ_w grows until the matrix has as many negative eigenvalues as
 rows: then the step is a descent direction. If the line search fails, the restoration reduces the violation
-alone.
+(``elastic_program.py``).
 
 Source: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm
 for large-scale nonlinear programming, Mathematical Programming 106, 25–57, which has most constants.
@@ -17,6 +17,7 @@ for large-scale nonlinear programming, Mathematical Programming 106, 25–57, wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armillary.control.elastic_program import ElasticProgram
 from armillary.control.scaled_program import ScaledProgram
 from armillary.llvm.building.builder import Local, Value
 from armillary.llvm.building.emitter import NOTHING, IRModule
@@ -226,6 +228,8 @@ _SIGMA = 1e10  # bound on the ratio of duals to the duals of the central path
 _COLD = 0.1  # barrier parameter; at larger ones the duals begin with 1, since the start is far from optimal
 _ROUNDING = 1e-12  # violation of scaled rows that may be rounding
 _CORRECTIONS = 4  # most second-order corrections of a refused step
+_RESTORED = 0.9  # share of the violation at which a restoration ends
+_RESTORING = 300  # most iterations of a restoration
 _FAR = 1e10  # size of a scaled variable beyond which the cost falls without limit
 
 
@@ -255,7 +259,7 @@ class _Point(NamedTuple):
 class _Vectors:
     """The vectors of a search; they are never reallocated, since compiled routines have their addresses."""
 
-    def __init__(self, p: ScaledProgram) -> None:
+    def __init__(self, p: ScaledProgram | ElasticProgram) -> None:
         n, m = p.size, p.rows
         lows, highs = np.flatnonzero(np.isfinite(p.low)), np.flatnonzero(np.isfinite(p.high))
         self.bounded = np.concatenate([lows, highs])
@@ -306,8 +310,17 @@ class _Vectors:
 class InteriorPoint:
     """One search on one program."""
 
-    def __init__(self, program: ScaledProgram, tolerance: float, iterations: int, barrier: float) -> None:
+    def __init__(
+        self,
+        program: ScaledProgram | ElasticProgram,
+        tolerance: float,
+        iterations: int,
+        barrier: float,
+        is_enough: Callable[[np.ndarray], bool] | None = None,
+    ) -> None:
+        """``is_enough`` tells of variables whether the search may end with them."""
         self.p, self.tolerance, self.most, self.mu = program, tolerance, iterations, barrier
+        self.is_enough = is_enough
         self.v = _Vectors(program)
         self.cost, self.z = 0.0, np.zeros(0)
         self.filter: list[tuple[float, float]] = []
@@ -336,7 +349,7 @@ class InteriorPoint:
             for k in range(self.most + 1):
                 measured = v.run("measure")
                 errors = self._errors(measured, 0.0)
-                if errors[0] <= self.tolerance:
+                if errors[0] <= self.tolerance or (k and self.is_enough and self.is_enough(v.x)):
                     status = "solved"
                     break
                 if errors[1] < best[0] or errors[1] <= self.tolerance:
@@ -509,18 +522,56 @@ class InteriorPoint:
     # ------------------------------------------------------------ restoration
 
     def _restore(self) -> bool:
-        """Reduce the violation, near the current point, until the filter accepts the result.
+        """Reduce the violation until the filter accepts the point; return False if that fails.
 
-        Return False if that fails.
+        Sums of violations and sums of their squares have different local minima, so both are tried.
         """
-        p, v, n = self.p, self.v, self.p.size
+        v = self.v
         theta = float(np.abs(v.c).sum())
-        if theta <= self.tolerance * 1e-2:
+        if isinstance(self.p, ElasticProgram) or theta <= self.tolerance * 1e-2:
             return False
         self.filter.append(((1 - 1e-5) * theta, self._barrier(self.cost, v.gaps) - 1e-5 * theta))
-        x, damping = v.x.copy(), 1e-4
-        point = _Point(x, self.z, self.cost, v.c.copy(), theta, np.inf)
-        weight = np.sqrt(self.mu) / np.maximum(1.0, np.abs(x)) ** 2
+        here = _Point(v.x.copy(), self.z, self.cost, v.c.copy(), theta, np.inf)
+        found = [here]
+        for reduce in (self._reduce_sum, self._reduce_squares):
+            point = reduce(here)
+            if self._is_restored(point, theta):
+                self._go_to(point)
+                v.y[:] = self._first_multipliers()
+                return True
+            found.append(point)
+        self._go_to(min(found, key=lambda point: point.theta))
+        return False
+
+    def _is_restored(self, point: _Point, theta: float) -> bool:
+        return point.theta <= _RESTORED * theta and not any(
+            point.theta >= t and point.phi >= f for t, f in self.filter
+        )
+
+    def _reduce_sum(self, here: _Point) -> _Point:
+        """Reduce the sum of violations, by a search for the elastic variables that it needs."""
+        p = self.p
+        assert isinstance(p, ScaledProgram)
+        found = here
+
+        def is_enough(x: np.ndarray) -> bool:
+            nonlocal found
+            own = x[: p.size]
+            found = self._at(own.copy(), self.v.gaps_at(own))
+            return self._is_restored(found, here.theta)
+
+        mu = max(self.mu, float(np.max(np.abs(here.c))))
+        search = InteriorPoint(ElasticProgram(p, here.x, self.mu), self.tolerance, _RESTORING, mu, is_enough)
+        assert isinstance(search.p, ElasticProgram)
+        if search.solve(search.p.start(here.c, mu), np.zeros(p.rows)).status == "interrupted":
+            raise KeyboardInterrupt
+        return found if np.isfinite(found.phi) and np.isfinite(found.theta) else here
+
+    def _reduce_squares(self, here: _Point) -> _Point:
+        """Reduce the sum of squared violations, by damped Gauss-Newton steps."""
+        p, v, n = self.p, self.v, self.p.size
+        point, damping = here, 1e-4
+        weight = np.sqrt(self.mu) / np.maximum(1.0, np.abs(here.x)) ** 2
         for _ in range(100):
             size = float(point.c @ point.c)
             gaps = v.gaps_at(point.x)
@@ -542,11 +593,6 @@ class InteriorPoint:
                 damping *= 10
             if not moved:
                 break
-            if point.theta <= 0.9 * theta and not any(
-                point.theta >= t and point.phi >= f for t, f in self.filter
-            ):
-                self._go_to(point)
-                v.y[:] = self._first_multipliers()
-                return True
-        self._go_to(point)
-        return False
+            if self._is_restored(point, here.theta):
+                break
+        return point

@@ -116,9 +116,11 @@ class ScaledProgram:
         np.multiply(self.program.gradient(z)[self.free], self._g_factor, out=gradient[: len(self.free)])
         return gradient, self.program.jacobian(z)[self._j_keep] * self._j_factor
 
-    def hessian(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the elements of the lower triangle of the Hessian of the scaled Lagrangian."""
-        values = self.program.hessian(z, y * self.row_scale, self.cost_scale)
+    def hessian(self, z: np.ndarray, y: np.ndarray, cost: float = 1.0) -> np.ndarray:
+        """Return the elements of the lower triangle of the Hessian of the scaled Lagrangian, with a factor
+        of its cost.
+        """
+        values = self.program.hessian(z, y * self.row_scale, cost * self.cost_scale)
         return np.asarray(values[self._h_keep] * self._h_factor)
 
     # ------------------------------------------------------------ matrices of steps
@@ -140,7 +142,11 @@ class ScaledProgram:
         self._into_h, self._into_j, self._into_s, self._into_x, self._into_y = np.split(into, cuts)[:5]
 
     def factor(
-        self, jacobian: np.ndarray, hessian: np.ndarray | None, diagonal: np.ndarray, dual: float
+        self,
+        jacobian: np.ndarray,
+        hessian: np.ndarray | None,
+        diagonal: np.ndarray,
+        dual: float | np.ndarray,
     ) -> Inertia:
         """Factor the matrix of a step; return the signs of its eigenvalues.
 

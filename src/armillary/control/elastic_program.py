@@ -1,0 +1,103 @@
+"""The restoration of a search: the least violation of all rows, near the point where the search stopped.
+
+    minimise ρ Σ (p + n) + ½ ζ ‖D (x − x_R)‖²   subject to  c(x) − p + n = 0,  p ≥ 0,  n ≥ 0,  bounds of x
+
+The same interior point solves it (``interior_point.py``). The matrix of a step has two diagonal blocks for p
+and n, which are eliminated, so that it has the places of the search's own: 1/Σ_p + 1/Σ_n joins the diagonal
+of the rows.
+
+Source: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm,
+section 3.3, with its ρ, ζ and first p and n.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armillary.control.scaled_program import ScaledProgram
+from armillary.control.symmetric_factors import Inertia
+
+_PENALTY = 1e3  # ρ
+
+
+class ElasticProgram:
+    """A scaled program whose rows may be violated, at a price; its variables are [x, p, n]."""
+
+    def __init__(self, of: ScaledProgram, centre: np.ndarray, mu: float) -> None:
+        n, m = of.size, of.rows
+        self.of, self.rows, self.size = of, m, n + 2 * m
+        self._x, self._p, self._n = slice(0, n), slice(n, n + m), slice(n + m, n + 2 * m)
+        self.slacked = of.slacked
+        self.free = of.free
+        extra = np.arange(m)
+        self.jacobian_rows = np.concatenate([of.jacobian_rows, extra, extra])
+        self.jacobian_columns = np.concatenate([of.jacobian_columns, n + extra, n + m + extra])
+        self._signs = np.concatenate([-np.ones(m), np.ones(m)])
+        self.low = np.concatenate([of.low, np.zeros(2 * m)])
+        self.high = np.concatenate([of.high, np.full(2 * m, np.inf)])
+        self._centre, self._near = centre, np.sqrt(mu) / np.maximum(1.0, np.abs(centre)) ** 2
+
+    def enter(self, x: np.ndarray) -> np.ndarray:
+        """Return the variables; they have no other units."""
+        return x
+
+    def leave(self, x: np.ndarray) -> np.ndarray:
+        """Return the variables."""
+        return x
+
+    def enter_multipliers(self, y: np.ndarray) -> np.ndarray:
+        """Return the multipliers."""
+        return y
+
+    def leave_multipliers(self, y: np.ndarray) -> np.ndarray:
+        """Return the multipliers."""
+        return y
+
+    def whole(self, x: np.ndarray) -> np.ndarray:
+        """Return the variables, as a read-only array."""
+        z = x.copy()
+        z.setflags(write=False)
+        return z
+
+    def start(self, c: np.ndarray, mu: float) -> np.ndarray:
+        """Return x_R with the p and n that are best for a barrier parameter, where the rows are c."""
+        half = (mu - _PENALTY * c) / (2 * _PENALTY)
+        n = half + np.sqrt(half**2 + mu * c / (2 * _PENALTY))
+        return np.concatenate([self._centre, c + n, n])
+
+    def values(self, x: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the cost and the rows."""
+        own = z[self._x]
+        _, c = self.of.values(own, self.of.whole(own))
+        away = own - self._centre
+        cost = _PENALTY * float(z[self._p].sum() + z[self._n].sum()) + 0.5 * float(self._near @ away**2)
+        return cost, c - z[self._p] + z[self._n]
+
+    def slopes(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of the cost, and the elements of the Jacobian."""
+        own = z[self._x]
+        gradient = np.full(self.size, _PENALTY)
+        gradient[self._x] = self._near * (own - self._centre)
+        return gradient, np.concatenate([self.of.slopes(self.of.whole(own))[1], self._signs])
+
+    def hessian(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the elements of the Hessian of y·c; ``factor`` adds that of the cost."""
+        return self.of.hessian(self.of.whole(z[self._x]), y, 0.0)
+
+    def factor(
+        self, jacobian: np.ndarray, hessian: np.ndarray | None, diagonal: np.ndarray, dual: float
+    ) -> Inertia:
+        """Factor the matrix of a step; return the signs of its eigenvalues."""
+        self._price = diagonal[self._p], diagonal[self._n]
+        own = jacobian[: len(jacobian) - 2 * self.rows]
+        rows = dual + 1 / self._price[0] + 1 / self._price[1]
+        found = self.of.factor(own, hessian, diagonal[self._x] + self._near, rows)
+        return Inertia(found.positive + 2 * self.rows, found.negative, found.zero)
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Return the solution with the last factors."""
+        by_p, by_n = self._price
+        rest = right[self.size :] + right[self._p] / by_p - right[self._n] / by_n
+        found = self.of.solve(np.concatenate([right[self._x], rest]))
+        x, y = found[self._x], found[self._x.stop :]
+        return np.concatenate([x, (right[self._p] + y) / by_p, (right[self._n] - y) / by_n, y])
