@@ -81,12 +81,12 @@ def positive_number(value: object, what: str, error: Error = ArmillaryError, *, 
     return found
 
 
-def whole_number(value: Given, what: str, error: Error = ArmillaryError, *, least: int = 0) -> int:
+def whole_number(value: object, what: str, error: Error = ArmillaryError, *, least: int = 0) -> int:
     """Return a whole number that is at least ``least``."""
     found = None if isinstance(value, bool) else plain_float(value)
     if found is None or not found.is_integer() or found < least:
         raise error(f"{what} must be a whole number of {least} or more, not {shown(value)}")
-    return int(value)
+    return int(value if isinstance(value, int | np.integer) else found)  # a float has 53 bits
 
 
 def count(value: object, what: str, error: Error = ArmillaryError) -> int:
