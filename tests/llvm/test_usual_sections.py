@@ -72,7 +72,7 @@ def test_what_only_rare_conditions_need_is_not_computed() -> None:
 
 
 def test_usual_parts_compute_functions_of_parameters_that_only_they_have() -> None:
-    """A block on its coefficient of friction: without a doubtful pivot, 1 + μ occurs that no other section has."""
+    """A block with friction: without a doubtful pivot, 1 + μ occurs, which no other section has."""
     s = arm.System("block")
     s.gravity(10.0, -s.ground.z)
     block = s.body("b", joint=arm.Joint(translate=["x", "z"]), mass=s.parameter("m", 2.0), inertia=0)

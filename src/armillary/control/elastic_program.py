@@ -2,9 +2,9 @@
 
     minimise ρ Σ (p + n) + ½ ζ ‖D (x − x_R)‖²   subject to  c(x) − p + n = 0,  p ≥ 0,  n ≥ 0,  bounds of x
 
-The same interior point solves it (``interior_point.py``). The matrix of a step has two diagonal blocks for p
-and n, which are eliminated, so that it has the places of the search's own: 1/Σ_p + 1/Σ_n joins the diagonal
-of the rows.
+The same interior point solves it (``interior_point.py``). The blocks of p and n in the matrix of a step are
+diagonal. They are eliminated, which adds 1/Σ_p + 1/Σ_n to the diagonal of the rows; so the matrix has the
+same pattern as in the search itself.
 
 Source: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm,
 section 3.3, with its ρ, ζ and first p and n.

@@ -1,9 +1,7 @@
 """A program as LLVM code: one function per section, straight-line, without calls where possible.
 
 The text is written directly, a line per operation, which is readable and ten times faster than building
-objects. Products are fused with sums as ``instructions.py`` chooses for the whole section; nothing else is
-reordered, so pieces and lanes give the same digits. A long section is cut into pieces that exchange values
-through a work array, because LLVM's time grows faster than the length of a function.
+objects. ``section_writer.py`` writes one section.
 """
 
 from __future__ import annotations

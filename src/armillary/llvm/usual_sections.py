@@ -1,9 +1,9 @@
-"""Sections without what their rare conditions need.
+"""Sections without the operations that only rare conditions need.
 
 A model marks conditions that hardly ever hold in a run (``RareCondition``), such as drift that must be
-removed or a pivot in doubt. If none of them holds, a section needs only its `usual` part: choices on these
-conditions are decided, blocks under them vanish, and so does everything that only they read. That part also
-computes whether some condition holds; then the whole section is called.
+removed or a pivot in doubt. If none of them holds, a section needs only its `usual` part, in which choices on
+these conditions are decided. Blocks under them are left out, and so are the values that only these read. The
+usual part also computes whether some rare condition holds; in that case the whole section is called.
 """
 
 from __future__ import annotations

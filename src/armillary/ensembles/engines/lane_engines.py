@@ -115,12 +115,13 @@ LEAST_STIFF_RUNS = 1_000
 def _stiff_refusal(plan: Plan, lanes: int) -> str:
     """Return why lanes should not make linearly implicit steps; "" if they should.
 
-    Their equations are sparse, so that all runs have one sequence of operations, without exchange of rows. If
-    single runs solve dense equations, sparse ones take longer: the products of elimination, over the
-    operations of the rates and their derivatives, are 0.43 for a rod with a stiff damper, 0.59 and 1.13 for
-    chains of three and six links. With 2, 4 and 8 lanes (x86-64 with AVX-512) their runs by rodas5p take
-    0.57, 0.31, 0.21 of the scalar loop's time; 0.92, 0.47, 0.32; and 2.24, 1.17, 0.75. If single runs solve
-    sparse equations too, as of twelve masses on springs, lanes take 0.76, 0.40, 0.26.
+    On lanes their equations are sparse, so that all runs have one sequence of operations, without exchange of
+    rows. For small systems, whose single runs solve dense equations, sparse ones may take longer. This is
+    estimated from the share of elimination: its products, over the operations of the rates and their
+    derivatives. The share is 0.43 for a rod with a stiff damper, 0.59 for a chain of three links, and 1.13
+    for one of six. With 2, 4 and 8 lanes (x86-64 with AVX-512) runs by rodas5p take 0.57, 0.31 and 0.21 of
+    the scalar loop's time for the rod, 0.92, 0.47 and 0.32 for three links, and 2.24, 1.17 and 0.75 for six.
+    If single runs solve sparse equations too, as of twelve masses on springs, lanes take 0.76, 0.40, 0.26.
     """
     if plan.size < LEAST_STIFF_RUNS:
         return f"fewer than {LEAST_STIFF_RUNS} runs"
