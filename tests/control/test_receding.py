@@ -57,6 +57,7 @@ def test_the_time_of_a_sample_is_that_of_the_model():
 
 def test_a_restart_forgets_the_plan():
     law = cart_pole().nmpc(1.0, **BALANCE)
+    assert repr(law).endswith("F over 20 steps of 0.05 s; no plan yet")
     first = law.input([0.0, 3.0, 0.0, 0.0])
     law.input([0.0, 3.0, 0.0, 0.0])
     law.restart()

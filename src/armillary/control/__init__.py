@@ -14,7 +14,7 @@ models are in ``stages/analyses.py``; functions of a linear model are public her
     estimation.py           EKF, UKF and the smoother over measured data
     optimize.py             optimal motions, also in phases: problem.py reads the problem, scheme.py
                             discretises it, nonlinear_program.py has its derivatives, from point_values.py;
-                            interior_point.py solves it, with symmetric_factors.py
+                            interior_point.py solves it, with elastic_program.py and symmetric_factors.py
     run_gradient.py         the gradient of a number of a run: adjoint.py has runs as differentiable maps,
                             adjoint_loop.py the compiled loops of their steps, forwards and backwards
     array_functions.py      the same maps as functions of arrays; jax_functions.py and torch_functions.py

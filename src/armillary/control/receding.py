@@ -127,10 +127,10 @@ class RecedingRegulator:
         return np.asarray(given * factors)
 
     def __repr__(self) -> str:
-        p = self._problem
+        p, plan = self._problem, f"cost {self.cost:.6g}" if self._planned else "no plan yet"
         return (
             f"RecedingRegulator of '{self._motion.system}': {', '.join(self.inputs)} over {p.N} steps of "
-            f"{p.h:g} s; cost {self.cost:.6g}"
+            f"{p.h:g} s; {plan}"
         )
 
 
