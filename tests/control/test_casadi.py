@@ -27,11 +27,11 @@ def test_values_jacobians_and_hessians_are_ours():
     z, f = casadi.vertcat(X, V), made.rates(t, X, V, P)
     first = casadi.Function("J", [t, X, V, P], [casadi.jacobian(f, z)])(0, x, v, made.defaults)
     lin = model.linearize(PLACE, ["F"])
-    assert np.allclose(first, np.hstack([lin.A, lin.B]), rtol=1e-12, atol=1e-12)
+    assert np.allclose(np.array(first), np.hstack([lin.A, lin.B]), rtol=1e-12, atol=1e-12)
     second = model.second_derivatives(PLACE, ["F"])
     for i in range(4):
         H = casadi.Function("H", [t, X, V, P], [casadi.hessian(f[i], z)[0]])(0, x, v, made.defaults)
-        assert np.allclose(H, second[i], rtol=1e-12, atol=1e-12)
+        assert np.allclose(np.array(H), second[i], rtol=1e-12, atol=1e-12)
 
 
 def test_the_stanford_arm_has_our_rates():

@@ -71,6 +71,7 @@ def records(study: Study) -> list[Path]:
     return sorted((study.path / "blocks").iterdir())
 
 
+@pytest.mark.filterwarnings("ignore:Port 8787 is already in use")  # by the other cluster of this file
 def test_the_only_worker_is_killed_and_comes_back(tmp_path: Path, whole: Study) -> None:
     """Its nanny starts it again at another address: what it was sent goes there."""
     with (

@@ -149,6 +149,7 @@ def test_damage_is_found_by_checksums_and_mended(tmp_path: Path, whole: Study, m
     assert made == []
 
 
+@pytest.mark.filterwarnings("ignore:Object at energy is not recognized")  # Zarr, of what is gone
 @pytest.mark.parametrize(
     ("file", "harm"),
     [
