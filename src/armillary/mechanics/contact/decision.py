@@ -264,19 +264,25 @@ def _is_at_dead_centre(
     with a brake reverses its motion; the ratio of two shafts of a linkage passes that of a clutch between
     them; a foot slides beside one that sticks, at the instant at which a slide between them no longer changes
     their distance. Levers are full in the normal row of a contact, so the work of the impulses is compared
-    with the energy of a body with these levers and a negligible slip. A brake has no other row: its impulse
-    must not change any speed noticeably.
+    with the energy of a body with these levers and a negligible slip. A brake has no other row: an
+    impulse that removes its slip must not change any speed noticeably.
     """
     if not c.slip:
         return 0
+
+    def own_product(row: int) -> Scalar:
+        speeds = range(rows.forces.shape.speeds)
+        first = row * len(speeds)
+        return total([times(rows.jacobian[first + s], rows.columns[first + s]) for s in speeds])
+
     if c.is_brake:
-        impulse = fn.absolute(loads.forces[c.slip[0]])
-        noticed = [as_expr(times(impulse, change)) > least for change, least in c.speed_changes]
+        slip, along = fn.absolute(velocities[c.slip[0]]), own_product(c.slip[0])
+        noticed = [as_expr(times(slip, change)) > times(along, least) for change, least in c.speed_changes]
         return fn.named(_any(noticed), f"{c.name}_dead_centre")
-    speeds = range(rows.forces.shape.speeds)
-    first = c.normal_row * len(speeds)
-    across = total([times(rows.jacobian[first + s], rows.columns[first + s]) for s in speeds])
-    work = total([times(-1, times(loads.forces[row], velocities[row])) for row in c.slip])
+    across = own_product(c.normal_row)
+    works = [times(-1, times(P, v)) for P, v in zip(loads.forces, velocities, strict=True)]
+    # Shares of redundant contacts may be far larger than the work of all.
+    work = fn.minimum(total([works[row] for row in c.slip]), total(works))
     none = plus(c.turning, times(10, c.slow))
     return fn.named(as_expr(times(work, across)) > times(none, none), f"{c.name}_dead_centre")
 

@@ -363,7 +363,10 @@ def contact(
     foot = find_point(system, point, where)
     base, normal = read_plane(system, plane, where)
     if foot.body is base.body:
-        raise ModelError(f"{where}: its point and its plane are both on body '{foot.body.name}'")
+        raise ModelError(
+            f"{where}: its point and its plane are both on body '{foot.body.name}'; "
+            "give a plane of the ground or of another body"
+        )
     if stiffness is None:
         _check_rigid(damping, exponent, where)
         rebound = Rebound(restitution, law, settle)
