@@ -77,7 +77,8 @@ def llvm_text(
         if section.results or name in ("derivatives", "outputs")
     }
     frequent = {"arrival", *(f"{name}_usual" for name in split)}
-    alone = frequent if sum(len(named[name].nodes) for name in frequent & named.keys()) < ALONE else set()
+    nodes = sum(len(named[name].nodes) for name in frequent & named.keys())
+    alone = frequent if nodes < ALONE and not quick() else set()
     module.shared = share_sections(
         {name: x for name, x in named.items() if not x.packs and name not in alone}
     )
@@ -263,8 +264,9 @@ def _frequent(program: Program) -> list[tuple[str, ProgramSection]]:
 
 
 def _split_sections(program: Program) -> dict[str, UsualSection]:
-    """Return the sections with rare conditions, by the names of their functions."""
-    found = {name: split_rare_conditions(section) for name, section in _frequent(program)}
+    """Return the sections with rare conditions, by the names of their functions, except outputs, for rows."""
+    steps = [(name, section) for name, section in _frequent(program) if name != "outputs"]
+    found = {name: split_rare_conditions(section) for name, section in steps}
     return {name: sections for name, sections in found.items() if sections is not None}
 
 
