@@ -22,17 +22,19 @@ from tests.llvm.arranged_lines import lines_of
 
 Code = tuple[list[str], dict[str, Any], dict[str, str], list[Any]]
 PLACES = [*range(9), 31, 33, 4094, 4095, 4097, 5001, 9000, 9001, 13000]  # near and far, odd and even
-SIZE = 13003
+SIZE = 13004
 NAME = re.compile(r"%v\d+")
 DECLARED = "\n".join(
     f"declare {kind} @llvm.{name}.{end}({', '.join([kind] * count)})"
-    for kind, end in (("double", "f64"), (PAIR, "v2f64"))
+    for kind, end in (("double", "f64"), (PAIR, "v2f64"), (FOUR, "v4f64"))
     for name, count in (("fmuladd", 3), ("fma", 3), ("maximum", 2), ("minimum", 2), ("sqrt", 1), ("fabs", 1))
 )
 
 
-def random_code(seed: int, size: int, machine: type[MachineCode]) -> Code:
+def random_code(seed: int, size: int, machine: type[MachineCode], *, wide: bool = False) -> Code:
     """Lines of all forms that a machine has on inputs, a third of their operands negated.
+
+    With ``wide``, values of four doubles take the place of pairs, and none is put together from lanes.
 
     Second factors and divisors are inputs, so that values stay finite; whole numbers are signs, or bits that
     signs are taken of; a lane that is not defined is filled at once.
@@ -40,7 +42,12 @@ def random_code(seed: int, size: int, machine: type[MachineCode]) -> Code:
     rng = random.Random(seed)
     known = machine.SELECTION.LATENCIES
     shapes = [
-        text for text, form in FORMS.items() if FOUR not in text and (form is ALIKE or form.name in known)
+        text
+        for text, form in FORMS.items()
+        if "<4 x " not in text
+        and not form.name.startswith("lanes ")
+        and (form is ALIKE or form.name in known)
+        and not (wide and PAIR in text and text.split()[0] in _OF_LANES)
     ]
     loads: dict[str, Any] = {}
     kinds_of_values = ("double", PAIR, "bits", "raw", "sign", "mask", "flag")
@@ -97,9 +104,20 @@ def random_code(seed: int, size: int, machine: type[MachineCode]) -> Code:
     for value in kept:
         kind = kinds[opposites.get(value, value)]
         stores.append((value, ("out", place, kind)))
-        place += 1 if kind == "double" else 2
+        place += 1 if kind == "double" else 4 if wide else 2
     stores.append(("0x0000000000000000", ("out", 299, "double")))
-    return lines, loads, opposites, stores
+    if not wide:
+        return lines, loads, opposites, stores
+    lines = [_of_four(line) for line in lines]
+    loads = {name: (*place[:2], _of_four(place[2])) for name, place in loads.items()}
+    return lines, loads, opposites, [(value, (*place[:2], _of_four(place[2]))) for value, place in stores]
+
+
+_OF_LANES = ("insertelement", "extractelement", "shufflevector")
+
+
+def _of_four(text: str) -> str:
+    return text.replace("<2 x ", "<4 x ").replace(".v2f64", ".v4f64")
 
 
 def kinds_of(shape: str) -> tuple[list[str], str]:
@@ -136,7 +154,10 @@ def plain_text(code: Code) -> str:
     """The same lines for LLVM, in their order."""
     lines, loads, opposites, stores = code
     kinds = {name: kind for name, (_, _, kind) in loads.items()}
-    kinds |= {line.split()[0]: kinds_of(NAME.sub("$", line.partition(" = ")[2]))[1] for line in lines}
+    wide = (PAIR, FOUR) if FOUR in kinds.values() else ("", "")
+    for line in lines:
+        form = NAME.sub("$", line.partition(" = ")[2])
+        kinds[line.split()[0]] = kinds_of(form.replace("<4 x ", "<2 x "))[1].replace(*wide)
     first = [
         f"  %p{name[1:]} = getelementptr double, ptr %state, i64 {place}\n"
         f"  {name} = load {kind}, ptr %p{name[1:]}, align 8"

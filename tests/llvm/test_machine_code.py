@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -15,6 +16,7 @@ from armillary.llvm import section_writer, sections
 from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arranged_writer import INSTRUCTION_SETS
 from armillary.llvm.arrangement.arrangement import PAIR
+from armillary.llvm.arrangement.machine_code import FORMS, FOUR
 from armillary.llvm.jit import Compiled, encodes, features, vector_doubles
 from armillary.program.packs import in_lanes
 from armillary.runtime.models.compilation import compile_equations
@@ -52,6 +54,74 @@ def test_random_code_computes_the_same_bits(seed: int, size: int, name: str) -> 
     text = machine_text(code, machine, size)
     assert called(text, "kept", state, found) == np.add.accumulate(state[:20])[-1]
     assert np.array_equal(expected, found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_code_of_four_doubles_computes_the_same_bits(seed: int, size: int, name: str) -> None:
+    machine = INSTRUCTION_SETS[name]
+    if machine.SELECTION.WIDEST < 2:
+        pytest.skip("no registers of four doubles")
+    code = random_code(seed, 500, machine, wide=True)
+    rng = np.random.default_rng(seed)
+    state = rng.uniform(0.5, 1.5, SIZE) * rng.choice([-1, 1], SIZE)
+    expected, found = np.full((2, 300), 7.0)
+    called(plain_text(code), "f", state, expected)
+    called(machine_text(code, machine, size), "f", state, found)
+    assert np.array_equal(expected, found)
+
+
+@pytest.mark.parametrize("kind", ["double", FOUR])
+def test_comparisons_and_extremes_of_special_values_have_the_same_bits(
+    size: int, name: str, kind: str
+) -> None:
+    """Of NaN, infinities and zeros of both signs, also with values in registers above the sixteenth."""
+    machine = INSTRUCTION_SETS[name]
+    if kind == FOUR and machine.SELECTION.WIDEST < 2:
+        pytest.skip("no registers of four doubles")
+    special = [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e-320]
+    pairs = np.array([(a, b) for a in special for b in special]).T
+    count, mask, end = (4, "<4 x i1>", "v4f64") if kind == FOUR else (1, "i1", "f64")
+    loads = {f"%v{i}": ("state", count * i, kind) for i in range(48)}
+    lines, stores = [], []
+    for i in range(0, 48, 2):
+        word = ("ogt", "oge", "olt", "ole", "oeq", "une", "maximum", "minimum")[i // 2 % 8]
+        a, b, made = f"%v{i}", f"%v{i + 1}", f"%v{100 + 2 * i}"
+        if word.endswith("imum"):
+            lines.append(f"{made} = call {kind} @llvm.{word}.{end}({kind} {a}, {kind} {b})")
+        else:
+            lines.append(f"{made}1 = fcmp {word} {kind} {a}, {b}")
+            lines.append(f"{made} = uitofp {mask} {made}1 to {kind}")
+        stores.append((made, ("out", count * (i // 2), kind)))
+    code = lines, loads, {}, stores
+    text, plain = Compiled(machine_text(code, machine, size)), Compiled(plain_text(code))
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+    for first in range(pairs.shape[1]):
+        places = (first + np.arange(24 * count)) % pairs.shape[1]
+        state = pairs[:, places].reshape(2, 24, count).transpose(1, 0, 2).ravel().copy()
+        out = np.zeros((2, 300))
+        for compiled, target in zip((plain, text), out, strict=True):
+            run(compiled.address("f"))(state.ctypes.data, target.ctypes.data)
+        given = ~np.isnan(out[0])
+        assert np.array_equal(given, ~np.isnan(out[1]))
+        assert np.array_equal(out[0].view(np.int64)[given], out[1].view(np.int64)[given])
+
+
+def test_chosen_lanes_are_the_lanes_of_the_text(size: int, name: str) -> None:
+    machine = INSTRUCTION_SETS[name]
+    if machine.SELECTION.WIDEST < 2:
+        pytest.skip("no registers of four doubles")
+    texts = [text for text, form in FORMS.items() if form.name.startswith("lanes ")]
+    loads = {"%v0": ("state", 0, FOUR), "%v1": ("state", 0, PAIR)}
+    lines = [
+        f"%v{i + 2} = {text.replace('$', '%v0' if FOUR in text else '%v1')}" for i, text in enumerate(texts)
+    ]
+    kinds = [PAIR if FOUR in text else FOUR for text in texts]
+    stores = [(f"%v{i + 2}", ("out", 4 * i, kind)) for i, kind in enumerate(kinds)]
+    state, out = np.arange(4.0), np.full(4 * len(texts), -1.0)
+    called(machine_text((lines, loads, {}, stores), machine, size), "f", state, out)
+    for text, found in zip(texts, out.reshape(-1, 4), strict=True):
+        lanes = [float(lane) for lane in re.findall(r"i32 (\d)", text)]
+        assert found.tolist() == [*lanes, -1.0, -1.0][:4], text
 
 
 def test_opposites_of_a_lane_and_of_its_pair_are_two_values(size: int, name: str) -> None:

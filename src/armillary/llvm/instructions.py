@@ -89,6 +89,8 @@ class Instructions:
     and ``arithmetic`` the machine decides whether a product is rounded before the addition.
     """
 
+    wide = False  # whether most operations need not wait for each other
+
     def __init__(self, lanes: int, single: bool = False) -> None:
         self.types = ValueTypes(lanes, single)
         self.lanes = lanes
@@ -141,10 +143,11 @@ class Instructions:
     def polynomial(self, z: str, coefficients: Sequence[float], square: str = "") -> str:
         """Emit Σ cᵢ zⁱ: pair neighbouring terms until three are left (Estrin), then use Horner's rule.
 
-        For six terms the latency is half of Horner's. ``square`` is z², if it is computed already.
+        For six terms the latency is half of Horner's. ``square`` is z², if it is computed already. ``wide``
+        code uses Horner's rule alone, which needs fewer instructions.
         """
         terms: list[Operand] = list(coefficients)
-        while len(terms) > 3:
+        while len(terms) > 3 and not self.wide:
             pairs: list[Operand] = [self.fma(b, z, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
             terms = pairs + terms[2 * len(pairs) :]
             z, square = square or self.mul(z, z), ""

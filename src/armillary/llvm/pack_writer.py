@@ -224,7 +224,7 @@ class PackWriter(Writer):
             return self.sine_pack(pack, args[0]), plain
         if node.data in PACKED_CALLS:
             return self._elementary(node.data, args[0], len(plain), _largest_operand(pack)), plain
-        with self.vectors_of(len(plain)):
+        with self.vectors_of(len(plain), loading=bool(self.module.encodes)):
             return self.function_value(node, args), plain
 
     def sine_pack(self, pack: Pack, angles: str) -> str:
@@ -338,9 +338,7 @@ class PackWriter(Writer):
         if values not in self._loaded:
             if len(self._loaded) >= LOADED and not self.module.registers:
                 return literal
-            place = self._array.get((values, 0), len(self._array))
-            for i in range(len(values)):
-                self._array.setdefault((values, i), place + i)
+            place = place_vector(self._array, values)
             self._loaded[values] = self.load_vector("numbers", place, len(values))
         return self._loaded[values]
 
@@ -370,6 +368,19 @@ class PackWriter(Writer):
             taken = ", ".join([v] * len(arguments))
             self.module.need(name, lambda: f"declare {v} @{name}({taken}) nounwind")
         return super().call(intrinsic, *arguments)
+
+
+def place_vector(numbers: NumberPlaces, values: tuple[float, ...]) -> int:
+    """Return the index of a vector in the array of numbers, a multiple of its length.
+
+    A vector across two lines of the cache takes two loads, and offsets that are such multiples are shorter.
+    """
+    if (values, 0) not in numbers:
+        while len(numbers) % len(values):
+            numbers[(), len(numbers)] = len(numbers)  # left free
+        for i in range(len(values)):
+            numbers[values, i] = len(numbers)
+    return numbers[values, 0]
 
 
 def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pack]:

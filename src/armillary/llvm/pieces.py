@@ -10,7 +10,8 @@ interleaved: with pieces of the usual length a 14-freedom car takes 1.3 times as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
+from itertools import chain
 from typing import NamedTuple
 
 from armillary.algebra.block_functions import is_block, is_block_part
@@ -19,7 +20,7 @@ from armillary.llvm.instructions import Places, fused_products
 from armillary.llvm.node_writer import COMPARISONS, INSTANT
 from armillary.llvm.pack_writer import fused_packs
 from armillary.llvm.sines import LIMIT
-from armillary.program.branch_packs import Pack, strip_lets
+from armillary.program.branch_packs import Column, Pack, strip_lets
 from armillary.program.packs import ANGLES, PACKED_CALLS, largest_size
 from armillary.program.program import ProgramSection
 
@@ -34,6 +35,10 @@ PACKED = 0.56
 # fruitfly takes 3 % more time per run. A chain of 48 links whose numbers are parameters would take 4 % more.
 RICH = 0.1
 FUNCTION = 25  # operations, about, of a vector of elementary functions
+# Operations per cycle of the longest chain above which a section is wide: a processor cannot execute them in
+# the time of the chain. With polynomials by Horner's rule, cars (3.0 and 4.3) take 0.92 and 0.97 of the time;
+# one tyre (1.8) would take 1.2 of it (x86-64).
+WIDE = 2.5
 
 
 def plain_angles(section: ProgramSection) -> list[Expr]:
@@ -67,6 +72,7 @@ class Cut(NamedTuple):
     fused: Set[Expr]  # products that are fused into sums
     together: Set[Pack]  # packs of fused products
     crossing: dict[Expr, int]  # indices in the work array
+    wide: bool  # whether elementary functions should take few instructions rather than little time
 
 
 def cut(
@@ -87,14 +93,29 @@ def cut(
     arrival = section.arrival
     fused = fused_products(section.nodes, section.results, arrival, packs.keys())
     together = fused_packs(section, arrival)
+    wide = sum(_weights(section)[1]) > WIDE * max(arrival.values(), default=0)
     if len(pieces) == 1:
-        return Cut(pieces, [[*range(len(section.results))]], packs, arrival, fused, together, {})
+        return Cut(pieces, [[*range(len(section.results))]], packs, arrival, fused, together, {}, wide)
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
     crossing = _crossing(pieces, home, packs, fused | {node for pack in together for node in pack.lanes})
     results: list[list[int]] = [[] for _ in pieces]
     for i, result in enumerate(section.results):  # results that are inputs are stored by the last piece
         results[home.get(strip_lets(result), -1)].append(i)
-    return Cut(pieces, results, packs, arrival, fused, together, crossing)
+    return Cut(pieces, results, packs, arrival, fused, together, crossing, wide)
+
+
+def _weights(section: ProgramSection) -> tuple[Sequence[Expr], list[int], set[Expr]]:
+    """Return nodes, the rough numbers of their instructions, and the nodes that follow other nodes of a pack.
+
+    The unit is a sum or product of a few operands. Sines that are computed first are left out.
+    """
+    rest = [n for n in section.nodes if not (n.kind == "call" and is_grouped_call(n))]
+    following = {n for pack in section.packs for n in pack.lanes[1:]}
+    if section.packs:
+        following |= {n for n in rest if n.kind == "let"}
+    own = [n for n in rest if n not in following] if following else rest
+    calls = {pack.lanes[0] for pack in section.packs if pack.lanes[0].data in PACKED_CALLS}
+    return own, [FUNCTION if n in calls else 1 + len(n.args) // 8 for n in own], following
 
 
 def _pieces(
@@ -104,14 +125,7 @@ def _pieces(
     early = [n for n in section.nodes if n.kind == "call" and is_grouped_call(n)]
     grouped = set(early)
     rest = [n for n in section.nodes if n not in grouped] if grouped else section.nodes
-    # Rough number of instructions of a node, in units of a sum or product of a few operands. Only the first
-    # node of a pack has a weight; the others follow it.
-    following = {n for pack in section.packs for n in pack.lanes[1:]}
-    if section.packs:
-        following |= {n for n in rest if n.kind == "let"}
-    own = [n for n in rest if n not in following] if following else rest
-    calls = {pack.lanes[0] for pack in section.packs if pack.lanes[0].data in PACKED_CALLS}
-    weights = [FUNCTION if n in calls else 1 + len(n.args) // 8 for n in own]
+    own, weights, following = _weights(section)
     total = sum(weights)
     count = max(1, round(total / (PACKED * size if section.packs else size)))
     together = total <= whole and sum([len(n.args) for n in own]) <= OPERANDS
@@ -151,12 +165,12 @@ def _crossing(
     ``home`` has the piece of each node. Lanes of a pack have neighbouring indices; ``fused`` products are
     computed in the pieces that use them.
     """
-    found: dict[Expr, int] = {}
+    met: dict[Expr, Column] = {}  # the lanes of a pack, or a single value, by each of them
 
     def meet(a: Expr) -> None:
-        if a not in found:
-            for n in packs[a].lanes if a in packs else (a,):
-                found[n] = len(found)
+        if a not in met:
+            lanes = packs[a].lanes if a in packs else (a,)
+            met.update(dict.fromkeys(lanes, lanes))
 
     for k, piece in enumerate(pieces):
         for node in piece:
@@ -174,7 +188,9 @@ def _crossing(
                     a = strip_lets(a) if a.kind == "let" else a
                     if home.get(a, k) != k and a not in fused:
                         meet(a)
-    return found
+    # The widest first, so that the index of a vector is a multiple of its length.
+    widest = sorted(dict.fromkeys(met.values()), key=len, reverse=True)
+    return {n: i for i, n in enumerate(chain.from_iterable(widest))}
 
 
 # Largest share of a section's operations in the first piece, which LLVM compiles.

@@ -113,10 +113,10 @@ def write_function(
     first: set[Expr] | None = None
     computed: list[Expr] = []
     short = len(section.nodes) < SHORT and calls_together < FEW_CALLS
-    if cut_once and arranging and module.encodes == "arm64" and not arithmetic and not short:
+    if cut_once and arranging and module.encodes and not arithmetic and not short:
         first, computed = first_operations(section, places), _computed_inputs(section, places)
         if first is not None and not first and not computed:
-            first, arithmetic = None, True
+            first, arithmetic = None, module.encodes == "arm64"
     arranging &= loading or arithmetic or first is not None
     encoding = module.encodes if arranging else ""
     longest = piece or PIECE if read.isdisjoint(module.shared_arrays) else SHARING_PIECE
@@ -145,6 +145,7 @@ def write_function(
         if packs:
             kind = ArrangedPackWriter if here else PackWriter
             writer = kind(*given, opposite, packs, found.together, signs)
+            writer.wide = found.wide
         else:
             writer = (ArrangedWriter if here else Writer)(*given, opposite)
         if isinstance(writer, ArrangedWriter):

@@ -538,7 +538,7 @@ class Pairs(Instructions):
 
 def number_values(numbers: NumberPlaces) -> list[float]:
     """Return the values of an array of numbers; a lane's number is entered as its vector and the lane."""
-    return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
+    return [(n[0][n[1]] if n[0] else 0.0) if isinstance(n, tuple) else n for n in numbers]
 
 
 def _pair_angles(angles: list[Expr], places: list[int]) -> list[list[Expr]]:

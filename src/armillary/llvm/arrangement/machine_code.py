@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from struct import pack
 from typing import ClassVar, NamedTuple
 
@@ -56,6 +57,16 @@ COMPARISONS = {
 }
 
 
+def permutation(lanes: Sequence[int], wide: int) -> Form:
+    """Return the form of a choice of lanes, by the number that instructions have for it."""
+    return Form(f"lanes {sum([lane << 2 * i for i, lane in enumerate(lanes)])}", wide)
+
+
+def _chosen_lanes(kind: str, lanes: Sequence[int]) -> str:
+    mask = ", ".join([f"i32 {lane}" for lane in lanes])
+    return f"shufflevector {kind} $, {kind} poison, <{len(lanes)} x i32> <{mask}>"
+
+
 def _forms() -> dict[str, Form]:
     made: dict[str, Form] = {}
     for wide, kind, end in ((0, "double", "f64"), (1, PAIR, "v2f64"), (2, FOUR, "v4f64")):
@@ -67,7 +78,7 @@ def _forms() -> dict[str, Form]:
             made[f"call {kind} @llvm.{word}.{end}({kind} $, {kind} $)"] = Form(word, wide)
         for word, name in (("sqrt", "root"), ("fabs", "size")):
             made[f"call {kind} @llvm.{word}.{end}({kind} $)"] = Form(name, wide)
-    for wide, kind, mask in ((0, "double", "i1"), (1, PAIR, "<2 x i1>")):
+    for wide, kind, mask in ((0, "double", "i1"), (1, PAIR, "<2 x i1>"), (2, FOUR, "<4 x i1>")):
         for word, name in COMPARISONS.items():
             made[f"fcmp {word} {kind} $, $"] = Form(name, wide)
             zero = f"splat (double {ZERO})" if wide else ZERO
@@ -75,19 +86,25 @@ def _forms() -> dict[str, Form]:
         made[f"select {mask} $, {kind} $, {kind} $"] = Form("select" if wide else "select one", wide)
         made[f"and {mask} $, $"], made[f"or {mask} $, $"] = Form("both", wide), Form("either", wide)
         made[f"uitofp {mask} $ to {kind}"] = Form("one if set", wide)
-    for text, name in (
-        ("xor <2 x i64> $, $", "turn signs"),
-        ("shl <2 x i64> $, splat (i64 63)", "last bit first"),
-        ("lshr <2 x i64> $, splat (i64 1)", "bits down"),
-        ("icmp slt <2 x i64> $, splat (i64 0)", "first bit"),
-        ("shl <2 x i64> $, splat (i64 52)", "to the exponent"),
-        ("lshr <2 x i64> $, splat (i64 52)", "from the exponent"),
-        ("add <2 x i64> $, $", "add whole"),
-        ("sub <2 x i64> $, $", "subtract whole"),
-        ("and <2 x i64> $, $", "both"),
-        ("or <2 x i64> $, $", "either"),
-    ):
-        made[text] = Form(name, 1)
+    for wide, kind, bits in ((1, PAIR, "<2 x i64>"), (2, FOUR, "<4 x i64>")):
+        for text, name in (
+            (f"xor {bits} $, $", "turn signs"),
+            (f"shl {bits} $, splat (i64 63)", "last bit first"),
+            (f"lshr {bits} $, splat (i64 1)", "bits down"),
+            (f"icmp slt {bits} $, splat (i64 0)", "first bit"),
+            (f"shl {bits} $, splat (i64 52)", "to the exponent"),
+            (f"lshr {bits} $, splat (i64 52)", "from the exponent"),
+            (f"add {bits} $, $", "add whole"),
+            (f"sub {bits} $, $", "subtract whole"),
+            (f"and {bits} $, $", "both"),
+            (f"or {bits} $, $", "either"),
+        ):
+            made[text] = Form(name, wide)
+        made[f"bitcast {kind} $ to {bits}"] = made[f"bitcast {bits} $ to {kind}"] = ALIKE
+    for lanes in product(range(4), repeat=2):
+        made[_chosen_lanes(FOUR, lanes)] = permutation((*lanes, 0, 0), 1)
+    for lanes in product(range(2), repeat=4):
+        made[_chosen_lanes(PAIR, lanes)] = permutation(lanes, 2)
     made[f"extractelement {PAIR} $, i64 1"] = SECOND_LANE
     made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> zeroinitializer"] = BOTH_LANES
     made[f"shufflevector {PAIR} $, {PAIR} poison, <2 x i32> <i32 1, i32 0>"] = Form("swap", 1)
@@ -104,8 +121,6 @@ def _forms() -> dict[str, Form]:
         f"insertelement {FOUR} poison, double $, i64 0",
         f"extractelement {FOUR} $, i64 0",
         f"shufflevector {FOUR} $, {FOUR} poison, <2 x i32> <i32 0, i32 1>",
-        f"bitcast {PAIR} $ to <2 x i64>",
-        f"bitcast <2 x i64> $ to {PAIR}",
         f"extractelement {PAIR} $, i64 0",
         f"insertelement {PAIR} poison, double $, i64 0",
     ):
@@ -120,7 +135,8 @@ def _kind(text: str, form: Form) -> str:
     """Return the kind of the value of an operation."""
     if text.startswith("extractelement") or (not form.wide and form is not ALIKE):
         return "double"
-    return FOUR if form.wide == 2 and form.name != "upper half" else PAIR
+    whole = form.name != "upper half" if form.wide == 2 else text.startswith("bitcast") and FOUR in text
+    return FOUR if whole else PAIR
 
 
 KINDS = {text: _kind(text, form) for text, form in FORMS.items()}
@@ -334,6 +350,10 @@ class MachineCode(Registers):
     change: ClassVar[Callable[[Sequence[Operation], Sequence[int]], None] | None] = None
     limits: Limits = LIMITS
 
+    def limits_for(self, operations: Sequence[Operation]) -> Limits:
+        """Return the limits of live values with which these operations are ordered."""
+        return self.limits
+
     def __init__(
         self,
         loads: Mapping[str, Load],
@@ -373,6 +393,10 @@ def encode_lines(
     used = [place[0] for place in (*loads.values(), *(place for _, place in stores))]
     code = machine(loads, selection.results, entry.arrays(used, machine.MOST_ARRAYS), registers)
     order = chosen_order(
-        selection.operations, selection.results, code.neighbours(), machine.change, code.limits
+        selection.operations,
+        selection.results,
+        code.neighbours(),
+        machine.change,
+        code.limits_for(selection.operations),
     )
     return code.function(order, entry)

@@ -52,10 +52,16 @@ def _all_widths(opcode: int) -> tuple[Instruction, Instruction, Instruction]:
 
 ADD, MULTIPLY, SUBTRACT, DIVIDE, ROOT = (_all_widths(opcode) for opcode in (0x58, 0x59, 0x5C, 0x5E, 0x51))
 LOAD, STORE = _all_widths(0x10), _all_widths(0x11)
-COPY, AND, XOR = (Instruction(1, 1, opcode) for opcode in (0x28, 0xDB, 0xEF))
+COPY, AND, OR, XOR = (Instruction(1, 1, opcode) for opcode in (0x28, 0xDB, 0xEB, 0xEF))
+ADD_WHOLE, SUBTRACT_WHOLE = (Instruction(1, 1, opcode) for opcode in (0xD4, 0xFB))
+LARGER, SMALLER = (Instruction(1, 1, opcode) for opcode in (0x5F, 0x5D))  # the second operand if one is NaN
+COMPARE = Instruction(1, 1, 0xC2, only="vex")  # by a number; the result is a mask as wide as the operands
+COMPARE_TO_FLAGS = Instruction(1, 1, 0xC2, only="evex")  # the result is in a register of flags
+SPREAD_FLAGS = Instruction(2, 2, 0x38, only="evex")  # from flags to such a mask
 SHIFT = Instruction(1, 1, 0x73)  # by a number; the register field selects left or right
 LEFT, RIGHT = 6, 2
 SPREAD_SIGN, OF_SIGN = Instruction(1, 1, 0x72, only="evex"), 4  # arithmetic shift to the right
+SPREAD_HALVES = Instruction(1, 1, 0x72, only="vex")  # the same shift of 32 bits each
 CHOOSE = Instruction(1, 3, 0x25, only="evex")  # bitwise, by a truth table of eight bits
 BLEND = Instruction(1, 3, 0x4B, only="vex")  # by sign bits
 SECOND_LANES = Instruction(1, 1, 0x15)
