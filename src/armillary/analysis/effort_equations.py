@@ -1,12 +1,14 @@
 """Efforts as expressions of time, coordinates, independent speeds and their rates.
 
-The description's own speeds are used with every formalism of the model. In a tree the efforts τ come from
-``mechanics/tree/inverse_dynamics.py``. Under constraints, with u̇_d = Σ A_dr u̇_r + c_d for dependent speeds,
+The equations are in the description's own speeds, whichever formalism the model uses. In a tree the efforts τ
+come from ``mechanics/tree/inverse_dynamics.py``. Under constraints, with u̇_d = Σ A_dr u̇_r + c_d for
+dependent speeds,
 
     e_r = τ_r + Σ_d A_dr τ_d        J_dᵀ λ = τ_d        e_g = τ_g − Σ_k J_kg λ_k
 
-are the efforts along independent speeds r, the forces λ of the constraints, and the efforts along prescribed
-or locked speeds g. No effort acts along dependent speeds.
+are the efforts e_r along independent speeds r, the forces λ_k of the constraints k, and the efforts e_g along
+prescribed or locked speeds g. J is the Jacobian of the constraints with respect to the speeds. No effort acts
+along dependent speeds.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ class InverseEquations:
     """Inverse dynamics of a system as expressions.
 
     ``equations`` are in the description's coordinates and speeds; ``rates`` are the symbols of u̇ of the
-    independent speeds. ``tau`` has the effort along every speed of the tree, by its index, that the motion
-    needs in addition to the ``loads`` and to the efforts ``acting`` along speeds.
+    independent speeds. ``tau`` has an effort by the index of each speed of the tree: the motion needs this
+    effort along the speed in addition to the ``loads`` and to the efforts ``acting``.
     """
 
     equations: DerivedEquations
@@ -101,7 +103,7 @@ class InverseEquations:
         ]
 
     def reactions(self, bodies: Collection[str], constraints: Collection[str]) -> list[Expr]:
-        """Force and moment through the joints of bodies, in their axes, then the forces of constraints.
+        """Return force and moment of each body's joint, in body axes, then the forces of constraints.
 
         Force and moment include the effort along the joint. The inertia is as described, without regrouping.
         """
@@ -169,7 +171,7 @@ def _subtract_efforts(tau: Mapping[int, Scalar], acting: Mapping[int, Scalar]) -
 
 @contextmanager
 def neglect_as_in_derivation(equations: DerivedEquations) -> Iterator[None]:
-    """Neglect terms in this context as in the derivation."""
+    """Within this context, neglect terms of new expressions by the rule that the derivation used."""
     judged = equations.judged
     with truncate_new_nodes(Truncation(judged.keep) if judged else None):
         yield
@@ -193,8 +195,9 @@ def moving_tree(
 
 
 def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Scalar]:
-    """u̇ of dependent speeds. The factors relate rates without the ``corrections`` of drifting bodies, which
-    are therefore subtracted before, and added after.
+    """Return u̇ of the dependent speeds, by index. The factors relate rates without the known ``corrections``
+    of free bodies with speeds in body axes. So these are subtracted before the factors are applied, and
+    added afterwards.
     """
     factors = reduction.elimination.factors
     if not factors:
@@ -206,8 +209,8 @@ def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[in
 
 
 def described_equations(equations: DerivedEquations) -> DerivedEquations:
-    """Return equations in the description's own coordinates and speeds; new ones have no rates, outputs or
-    events among their targets.
+    """Return equations in the description's own coordinates and speeds; equations made here have no rates,
+    outputs or events among their targets.
     """
     system = equations.system
     if _is_described(equations):
@@ -243,14 +246,14 @@ def _is_described(equations: DerivedEquations) -> bool:
     return len(own) == len(states) and all(u is s for u, s in zip(own, states, strict=True))
 
 
-# Efforts as expressions of a description, so that a controller by inverse dynamics is part of its model.
+# Efforts as expressions, from which a description can contain its own controller by inverse dynamics.
 
 
 def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, Expr]:
     """Return the efforts that give the speeds these rates, as expressions by the names of speeds.
 
     ``rates`` has expressions or numbers by speed; those left out are zero. The efforts act in addition to all
-    loads. As moments of motors in the description they make a controller by inverse dynamics.
+    loads. A description whose motors apply them as moments has a controller by inverse dynamics.
     """
     if not isinstance(rates, Mapping):
         raise ArmillaryError(

@@ -60,7 +60,7 @@ def _repeat_for_parameters(places: Places, parameters: Mapping[str, object] | No
 
 
 class PlaceReader:
-    """Places of a system from arrays with any leading axes, or from values by name in stated units.
+    """Reads places of a system: arrays with any leading axes, or values by name in stated units.
 
     ``verb`` begins the messages of errors.
     """

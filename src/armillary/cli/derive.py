@@ -158,7 +158,8 @@ def _operations(counted: Operations) -> dict[str, int]:
     return {k: getattr(counted, k) for k in ("additions", "multiplications", "divisions", "functions")}
 
 
-# Values of a run file that an export takes over; all other exports write the model's own values.
+# Values of a run file that an export to some language takes over, besides data over time, which every export
+# takes over; exports to other languages write the model's own values.
 _TAKEN = {"fmu": ("parameters", "initial")}
 _TIMES = {"fmu": ("duration", "step")}
 _WORDS = {

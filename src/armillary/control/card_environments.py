@@ -1,9 +1,9 @@
-"""Copies of a model as environments on a GPU: a step of all copies is one kernel, arrays stay there.
+"""Copies of a model as environments on a GPU: one kernel steps all copies, arrays stay on the GPU.
 
 Arguments mean the same as in `armillary.gym.ModelEnvironments`; only CuPy is needed. Actions,
-observations, rewards and ends are CuPy arrays, which other libraries accept by DLPack without a copy. When a
-copy of the model ended, the kernel draws its next start and parameters, from a seed, the copy's number and
-its episode.
+observations, rewards and ends are CuPy arrays, which other libraries accept by DLPack without a copy. When
+the episode of a copy has ended, the kernel draws start and parameters of the next episode, from a seed and
+the numbers of copy and episode.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One step of many copies of a model as a compiled loop; a block has as many copies as a register has lanes.
+"""One step of many copies of a model as a compiled loop.
 
-For each block of copies the loop
+A block has as many copies as a vector register has lanes. For each block the loop
 
     holds the inputs for ``parts`` steps of RK4
     sets copies that ended before to the start and parameters drawn for them, and their time to zero
@@ -174,15 +174,15 @@ def environment_program(equations: DerivedEquations, results: Sequence[Expr]) ->
 
 
 class EnvironmentLoop(LaneFunction):
-    """``steps(first, blocks, stride, parts, arrays…, room)`` for one program.
+    """The compiled function ``steps(first, blocks, stride, parts, arrays…, room)`` of one program.
 
-    ``inputs`` are indices in the memory. The outputs are ``seen`` observations, the reward, and ``limits``
-    values with limits. ``drawn``: each copy has its own parameters; ``same_step``: copies restart in the step
-    in which they end.
+    ``inputs`` are indices in the memory. The program's outputs are observations (``seen`` is their number),
+    the reward, and the values with limits (``limits`` is their number). ``drawn``: each copy has its own
+    parameters; ``same_step``: copies restart in the step in which they end.
 
-    Unlike in batches, the sines of later stages are not computed from the sines of the first stage: inputs
-    are held for long steps, in which angles turn too far. A step of 20 ms of the cart and pole takes 111 ns
-    per copy, and 132 ns with such sines.
+    Unlike in batches, the sines of later stages are not computed from the sines of the first stage: steps
+    are long here, so angles change too much from stage to stage. A step of 20 ms of the cart and pole takes
+    111 ns per copy, and 132 ns with such sines.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ rows: then the step is a descent direction. If the line search fails, the restor
 (``elastic_program.py``).
 
 Source: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm
-for large-scale nonlinear programming, Mathematical Programming 106, 25–57, which has most constants.
+for large-scale nonlinear programming, Mathematical Programming 106, 25–57; most constants are from there.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _find_gaps(f: Routine, point: str, gaps: str) -> None:
 
 
 def _largest(f: Routine, count: Value, name: str) -> tuple[Value, Value]:
-    """Return the largest magnitude in a vector, infinite if an element is not finite, and their sum."""
+    """Return the largest magnitude in a vector, infinite if one is not finite, and the sum of magnitudes."""
     values, most, whole = f.vector(name), Local(f, f.real(0.0)), Local(f, f.real(0.0))
     with f.each(count) as i:
         size = f.magnitude(values[i])
@@ -225,7 +225,7 @@ def method() -> RoutineMethod:
 _FRACTION = 0.99  # longest step, relative to the distance from a bound
 _TINY = 1e-4  # factor of the least step size, below which restoration begins
 _SIGMA = 1e10  # bound on the ratio of duals to the duals of the central path
-_COLD = 0.1  # barrier parameter; at larger ones the duals begin with 1, since the start is far from optimal
+_COLD = 0.1  # least barrier parameter of a start far from the optimum, at which the duals begin with 1
 _ROUNDING = 1e-12  # violation of scaled rows that may be rounding
 _CORRECTIONS = 4  # most second-order corrections of a refused step
 _RESTORED = 0.9  # share of the violation at which a restoration ends
@@ -303,7 +303,7 @@ class _Vectors:
         return float(np.min(fraction * gaps[towards] / -change[towards], initial=1.0))
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of values of bounds by variable."""
+        """Return the sum of the values of each variable's bounds."""
         return np.bincount(self.bounded, weights=values, minlength=len(self.x))
 
 
@@ -318,7 +318,7 @@ class InteriorPoint:
         barrier: float,
         is_enough: Callable[[np.ndarray], bool] | None = None,
     ) -> None:
-        """``is_enough`` tells of variables whether the search may end with them."""
+        """The search may end with variables for which ``is_enough`` returns true."""
         self.p, self.tolerance, self.most, self.mu = program, tolerance, iterations, barrier
         self.is_enough = is_enough
         self.v = _Vectors(program)
@@ -549,7 +549,7 @@ class InteriorPoint:
         )
 
     def _reduce_sum(self, here: _Point) -> _Point:
-        """Reduce the sum of violations, by a search for the elastic variables that it needs."""
+        """Reduce the sum of violations by a search on the program whose rows may be violated."""
         p = self.p
         assert isinstance(p, ScaledProgram)
         found = here

@@ -5,7 +5,8 @@
     minimise  T Σ b_k L_k + φ(x_0, …) + φ(x_N, …)
     subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends
 
-E and W are the mesh's matrices of differences and of integration, b its weights, L the running cost.
+X are the states and F the rates of all points, T the duration; E and W are the mesh's matrices of differences
+and of integration, b its weights, L the running cost, φ the costs of the ends.
 Compiled loops evaluate the functions at all points; rows and matrices are sums of their values with constant
 coefficients (``point_values.py``).
 
@@ -13,7 +14,9 @@ The phases of a motion form one program: each phase has its variables and rows, 
 
     departures of a phase − arrivals of the next = 0
 
-If the first phase has arrivals, they follow from the last phase: the motion repeats.
+where departures are values at the end of a phase, which determine the arrivals, values at the start of the
+next phase. If the first phase has arrivals, they are linked to the end of the last phase: the motion is
+periodic.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from armillary.untyped import DataTable, Given
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Compiled functions of a problem, differentiated by [x, v, p, t].
+    """Compiled functions of a problem, with derivatives by [states x, inputs v, parameters p, time t].
 
     ``inside`` returns [rates, running cost, path constraints]; ``first`` and ``last`` return [cost,
     conditions, link] at the two ends.
@@ -140,7 +143,7 @@ class NonlinearProgram:
 
     @cached_property
     def chain(self) -> np.ndarray:
-        """Derivatives of [x, v, p, t] by the variables of ``columns``: τ for the time, else 1."""
+        """Derivatives of [x, v, p, t] by the variables of ``columns``: (t − t0)/T for the time, else 1."""
         found = np.ones_like(self.columns, dtype=float)
         found[:, -1] = self.mesh.points
         return found

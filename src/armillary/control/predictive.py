@@ -6,12 +6,14 @@ With the states eliminated this is a quadratic program in V = [v_0 … v_{N−1}
 
     minimise ½ Vᵀ H V + (G x)ᵀ V
 
-solved by a fixed number of passes of ADMM, each one product with the constant matrix M = (H + ρ I)⁻¹:
+It is solved by a fixed number of passes of ADMM. Each pass takes one product with the constant matrix
+M = (H + ρ I)⁻¹:
 
     Z = M (ρ (W − Y) − G x),   W = clip(Z + Y),   Y ← Y + Z − W
 
-from W = clip(−H⁻¹ G x), which is the solution if no limit is active. The time is the same for every state,
-and the law can be written out as expressions, so a model with it runs compiled, in a browser and in C.
+from W = clip(−H⁻¹ G x), which is the solution if no limit is active. The computing time is the same for every
+state, and the law can be written out as expressions, so a model that contains it runs compiled, in a browser
+and in C.
 
 Source: Boyd, Parikh, Chu, Peleato and Eckstein (2011), Distributed optimization and statistical learning via
 ADMM, Foundations and Trends in Machine Learning 3, section 5.2; Ghadimi, Teixeira, Shames and Johansson
@@ -56,8 +58,8 @@ class PredictiveRegulator:
     H: np.ndarray
     G: np.ndarray
     rho: float
-    offset: np.ndarray  # state and inputs at the operating point
-    held: np.ndarray
+    offset: np.ndarray  # state at the operating point
+    held: np.ndarray  # inputs at the operating point
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -110,9 +112,9 @@ class PredictiveRegulator:
     def expressions(self, system: Description, states: Sequence[str] | None = None) -> list[Expr]:
         """Return the inputs as expressions of the states of a description.
 
-        The description has states of the same names, or ``states`` has a text for each one, such as the name
-        of a measured input. Hold the expressions over a step by a memory, ``s.memory("F", update=…,
-        every=step)``.
+        By default the description must have states of the same names; else ``states`` gives an expression as
+        text for each state, such as the name of a measured input. To hold an input constant over a step,
+        store its expression in a memory, ``s.memory("F", update=…, every=step)``.
         """
         names = list(self.states if states is None else map(str, states))
         if len(names) != len(self.states):
@@ -148,7 +150,7 @@ class PredictiveRegulator:
         return [self.linear.units.get(name, "") for name in self.inputs]
 
     def _reading(self, system: Description, name: str, offset: float) -> Expr:
-        """Return the deviation of a state, in stated units and without a dimension."""
+        """Return a state's deviation from the operating point, a plain number in stated units."""
         node = parse_text(system, name, "the state of a predictive regulator", {}, checked=False)
         if not isinstance(node, Expr):
             raise ArmillaryError(f"'{name}' is no state of '{system.name}'")
@@ -191,9 +193,10 @@ def mpc(
 ) -> PredictiveRegulator:
     """Return model predictive control of a discrete linear model, ``linear.discretize(step)``.
 
-    Q weighs states and R inputs at every step, ``final`` the last state (default: the cost of LQR, with which
-    the law without limits is the LQR law). ``limits`` are (low, high) of inputs by name, as values and not as
-    deviations from the operating point. The solver makes ``passes`` passes at every state.
+    Q weighs states and R inputs at every step; ``final`` weighs the last state. Its default is the cost
+    matrix of LQR, with which the law is the LQR law if no limit is active. ``limits`` are (low, high) of
+    inputs by name, as values and not as deviations from the operating point. The solver makes ``passes``
+    passes at every state.
     """
     linear.single("mpc")
     if linear.step is None:

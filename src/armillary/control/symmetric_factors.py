@@ -7,12 +7,13 @@ as many negative eigenvalues as the matrix; their number distinguishes a minimum
 
 The variables of later groups come first in the front, then the open ones. Rows of open variables have both
 triangles, so that a search for pivots reads contiguous rows. Each pivot updates these rows at once; the rest
-of the front is updated once per group, four pivots at a time. This takes 0.4 of the time of a front that
-every pivot updates as a whole, with factors stored by elements.
+of the front is updated once per group, four pivots at a time. This takes 0.4 of the time of a method in
+which every pivot updates the whole front, and factors are stored element by element.
 
-If a front outgrows its plan, the matrix is scaled so that the largest element of each row is near 1. An
-unscaled matrix of a step with δ_w = 1e5 has rows with pivots of 1e-5 and an element near 1 in the column of a
-free duration. The duration's group is last, so the pivots of all these rows would be delayed to the end.
+If delayed pivots make a front larger than its arrays, the matrix is scaled so that the largest element of
+each row is near 1. An unscaled matrix of a step with δ_w = 1e5 has rows with pivots of 1e-5 and an element
+near 1 in the column of a free duration. The duration's group is last, so the pivots of all these rows would
+be delayed to the end.
 
 Sources: Duff and Reid (1983), The multifrontal solution of indefinite sparse symmetric linear systems, ACM
 Transactions on Mathematical Software 9, 302–325, for the test of pivots; Bunch and Kaufman (1977); Ruiz
@@ -50,12 +51,13 @@ _LAYOUT = RoutineLayout(
         *("starts", "rows", "columns", "values"),  # elements of the lower triangle, group by group
         "scale",  # factor of each row and column before elimination
         "group",  # number of the group of each variable
-        *("plans", "planned", "later"),  # variables of a group, first those of later groups; their number
+        # By group: first index in ``planned``; variables, first those of later groups; number of these.
+        *("plans", "planned", "later"),
         *("place", "members", "front"),  # index of a variable in the front; variable at an index; the matrix
         *("carried", "carry"),  # variables left by the last group, and their matrix
         *("pulled", "scaled"),  # rows of a group's pivots, before and after division by D
         *("sizes", "firsts", "listed"),  # by group: number of members at its end, first column of L, members
-        *("begins", "factors"),  # L by columns: first element, values for the members before the pivot's
+        *("begins", "factors"),  # L by columns: first index; elements, for members before the pivot
         *("kinds", "diagonal"),  # by column: 1, or 2 and 3 for a pair; D
         *("counts", "state", "right", "found", "rest", "own"),
     ),
@@ -327,7 +329,7 @@ def _finish_text(module: IRModule) -> Routine:
 
 
 def _column_length(f: Routine, size: Value, step: Value, p: Value) -> Value:
-    """Return the number of elements in the p-th column of a group: a pair's first skips its second."""
+    """Return the number of elements in the p-th column of a group; a pair's first has none for its second."""
     found = Local(f, size - 1 - p)
     with f.when(f.index("kinds", step).equals(2)):
         found.set(found.get() - 1)

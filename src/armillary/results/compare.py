@@ -41,8 +41,8 @@ class Comparison:
     """Differences of the common outputs, the worst first; print it for a table and a verdict.
 
     `agree` is the verdict on the common outputs, `complete` means that there are no others: `only_here` and
-    `only_there` are outputs of one run. `parameters` are the parameters of different value (name to both
-    values), `notes` list how the runs were compared.
+    `only_there` are outputs of one run. `parameters` maps the names of parameters that differ to their values
+    in both runs; `notes` state how the runs were compared.
     """
 
     differences: tuple[Difference, ...]
@@ -187,8 +187,8 @@ def pair_columns(here: ComparedColumns, there: ComparedColumns, *, interpolate: 
 
 
 def _bend(column: np.ndarray) -> float:
-    """Return the largest distance between the curve and straight lines through its samples, relative to its
-    size.
+    """Return the estimated error of linear interpolation between the samples of a column, relative to the
+    column's largest magnitude.
     """
     size = np.max(np.abs(column), where=np.isfinite(column), initial=0.0)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -245,7 +245,7 @@ def largest_differences(
     for name, a in pair.here.items():
         b = pair.there[name]
         agree = (a == b) | (np.isnan(a) & np.isnan(b))
-        # Infinities are subtracted where they agree too, and overflow is a legitimate (infinite) difference.
+        # a − b is computed where infinities agree, too (invalid); overflow is a valid, infinite difference.
         with np.errstate(invalid="ignore", over="ignore"):
             gap = np.where(agree, 0.0, np.abs(a - b))
         magnitudes = np.abs(np.concatenate([a, b]))

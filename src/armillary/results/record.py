@@ -74,7 +74,7 @@ def read_metadata(metadata: DataTable, line: str) -> bool:
 def distinct_labels(
     labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None
 ) -> list[str]:
-    """Return the labels; number labels that are taken already, as that of time, and cut all to `width`."""
+    """Return the labels, cut to `width`; a label that is taken already (as time is) gets a number."""
     used, result = set(taken), []
     for label in labels:
         numbered = (_number_label(label, str(number), width) for number in itertools.count(2))
@@ -97,7 +97,7 @@ def as_json(value: object, ascii_only: bool = False) -> str:
     return json.dumps(value, ensure_ascii=ascii_only)
 
 
-UNKNOWN = "?"  # units in tables of other programs
+UNKNOWN = "?"  # units of a column for which the table of another program states none
 
 
 def label_units(units: str) -> str:

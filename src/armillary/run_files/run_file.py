@@ -153,7 +153,7 @@ class RunFile:
     user: Mapping[str, SourcedValue] = field(default_factory=dict)
     settings: Mapping[str, SourcedValue] = field(default_factory=dict)
     output: Mapping[str, SourcedValue] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()  # of its form: unknown keys, wrong kinds of values
+    problems: tuple[str, ...] = ()  # errors in the file's form: unknown keys, wrong kinds of values
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> RunFile:
@@ -217,7 +217,7 @@ class RunFile:
         return replace(self, **tables)
 
     def under(self, other: RunFile) -> RunFile:
-        """Return this run file, in which values that another run file sets replace or complete its own."""
+        """Return a copy with the values of another run file, which replace values of the same name."""
         attributes = _ATTRIBUTES.values()
         both: DataTable = {a: {**getattr(self, a), **getattr(other, a)} for a in attributes}
         return replace(self, **both)
@@ -227,8 +227,8 @@ _ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}
 
 
 def parse_setting(text: str) -> tuple[str, Given]:
-    """Return the name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; a value that reads as a number,
-    true or false becomes one, any other stays text.
+    """Return the name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; the value becomes a number,
+    true or false if the text is one of these, and stays text otherwise.
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():

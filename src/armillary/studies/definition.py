@@ -271,7 +271,7 @@ def read_design(folder: Folder, runs: int) -> Design | None:
         raise ArmillaryError(f"cannot read the design '{folder.design}': {error}") from error
     with warnings.catch_warnings():  # the user was warned when the study was made
         warnings.simplefilter("ignore")
-        return Design.from_data({**data, "runs": runs})  # an extension may have been interrupted
+        return Design.from_data({**data, "runs": runs})  # an interrupted extension may leave another number
 
 
 # The address of a foreign function differs between processes.
@@ -286,9 +286,10 @@ _ROUNDING = 1e-6  # relative error of rates and outputs computed in another orde
 def identity(model: CompiledModel) -> DataTable:
     """Return a model as data: the digest of its program, and its own values.
 
-    The program's text has equations, outputs, events and formalism, but no default values, which enter from
-    outside. ``probed`` are rates and outputs that identify the equations if their text may differ: for a
-    model built from its text, loads may come in another order.
+    The digest is of the program's LLVM text, which depends on equations, outputs, events and formalism, but
+    not on default values, which are arguments. ``probed`` are rates and outputs near the start. They identify
+    the equations of a model built from its file, in which loads may come in another order, so that the LLVM
+    text differs.
     """
     equations = model.equations
     text = _ADDRESS.sub("inttoptr", llvm_text(equations.program))
@@ -351,7 +352,7 @@ def save_model(model: CompiledModel, folder: Folder) -> str:
     """Write the text of a model into its study's folder; return the reason if it has no text, else ""."""
     try:
         save(model.equations.system, folder.model)
-    except (ModelError, RuntimeError) as error:  # the latter for a link to itself
+    except (ModelError, RuntimeError) as error:  # RuntimeError: the path is a symbolic link to itself
         return str(error)
     return ""
 
@@ -367,8 +368,8 @@ def text_checksum(folder: Folder) -> str:
 def rebuild_model(
     folder: Folder, about: DataTable, *, build: str | None = None, trust: bool = False
 ) -> Model:
-    """Return the model of a study, from the function that builds it or from its text, derived with its
-    options.
+    """Return the model of a study, derived with the study's options. The system comes from the function
+    ``build``, or from the text in the study's folder.
 
     A text may list loads in another order than the description: the equations are the same, but their
     rounding may differ. A model that differs from the study's is refused. ``trust`` allows the text written

@@ -129,8 +129,8 @@ def lazy_array(array: LibraryObject, guard: Callable[[], AbstractContextManager[
 
 
 def consolidate(folder: Folder, definition: Definition) -> None:
-    """Write the table and the columns of the store, one group of runs after the other to save memory; at last
-    write the states of these files.
+    """Write the table and the columns of the store, one group of runs after the other to save memory; finally
+    record size, checksum and time of these files.
     """
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
@@ -315,7 +315,7 @@ def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str,
 
 
 def _instead(name: str, layout: StoreLayout, known: Iterable[str]) -> str:
-    """Return the rest of an error about a name that is not a number of each run."""
+    """Return the end of an error's text about a name that does not have one number per run."""
     for array in layout.arrays:
         if array.name == name:
             drawn = "a histogram of each run, which histogram" if array.edges else "histories, which fan"

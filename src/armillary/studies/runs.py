@@ -275,7 +275,7 @@ def _column_numbers(batch: Batch, column: StoredColumn) -> np.ndarray:
 # From the arguments of a study to its definition: checked arguments, as plain data.
 
 _BLOCKS = 100  # usual number of blocks: progress is visible, and losing one costs little
-_FEWEST, _MOST = 256, 65_536  # runs in a block: work for all lanes and threads; memory
+_FEWEST, _MOST = 256, 65_536  # runs in a block: enough work for all lanes and threads; limited memory
 _BYTES = 64 * 2**20  # of a block's results
 _TRIED = 20  # runs, at least one of which must be possible
 
@@ -296,7 +296,7 @@ def define(
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
     def try_plan(values: Values) -> tuple[DataTable, Plan]:
-        """Return the settings of runs, and the plan of one run, which checks both."""
+        """Return the settings of runs, and the plan of one run; planning checks settings and values."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
         others.pop("precision", None)

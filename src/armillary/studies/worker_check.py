@@ -1,4 +1,6 @@
-"""The report of a worker of a cluster: sent to it as code, so that it works with and without Armillary.
+"""The report of a cluster's worker on its environment.
+
+The function is sent to the worker as code, so that it also runs on a worker without Armillary.
 
 `report` is pickled by value, so it may use only names that it imports itself.
 """
@@ -19,7 +21,7 @@ def report(folder: str, unfinished: str) -> dict[str, str]:
         from armillary.version import VERSION
 
         found["version"] = VERSION
-    except Exception as error:  # whatever a broken installation raises is the answer
+    except Exception as error:  # any error of a broken installation is reported as the reason
         found["why"] = f"{type(error).__name__}: {error}"
     try:
         if not os.path.isfile(os.path.join(folder, "study.json")):

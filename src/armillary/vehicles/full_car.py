@@ -124,7 +124,7 @@ class AxleDesign:
 class SolidDesign:
     """A solid axle on four links, or on leaf springs: hard points of the left side, springs, dampers, stops.
 
-    With ``leaf`` the packs at the points spring_foot hold the axle; there are no links or coil springs.
+    With ``leaf``, leaf springs at the points spring_foot hold the axle; there are no links or coil springs.
     """
 
     places: Mapping[str, Sequence[float]]
@@ -172,7 +172,7 @@ class EngineDesign:
     clutch: float = 450.0  # N·m
 
     def first_gear(self, spin: float) -> int:
-        """Return the lowest gear without shifting up at a spin of the wheels in rad/s."""
+        """Return the lowest gear in which the driver does not shift up at a spin of the wheels in rad/s."""
         fit = [i for i, ratio in enumerate(self.ratios, start=1) if spin * ratio * self.final < self.shift.up]
         return fit[0] if fit else len(self.ratios)
 
@@ -222,8 +222,8 @@ def full_car(
     vary                   front hard points whose coordinates become parameters, front_POINT_x and so on
     energy                 add the work of all loads by kind as states, see `add_energy_balance`
 
-    Springs are preloaded such that the car nearly rests at its hard points; `Model.equilibrium` finds the
-    exact rest.
+    Springs are preloaded such that the car is nearly in equilibrium with its hard points at their given
+    heights; `Model.equilibrium` finds the exact equilibrium.
     """
     if drive not in ("front", "rear"):
         raise arm.ModelError(f"drive={drive!r} is not known; use 'front' or 'rear'")
@@ -368,7 +368,7 @@ def _seat_of_corner(
 
 
 def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _Seat:
-    """Return the seat of one side; its preload carries the body if the axle heaves without roll."""
+    """Return the seat of one side; its preload balances the sprung load in heave (virtual work)."""
     label = "left" if side > 0 else "right"
     top, foot = axle.seats[f"{label}_spring_top"], axle.seats[f"{label}_spring_foot"]
     heave = {axle.body.q3: 1.0, axle.body.q5: 0.0}
@@ -378,7 +378,7 @@ def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _
 
 
 def _seat_of_beam(s: arm.System, beam: TwistBeam, corner: Corner, sprung: float) -> _Seat:
-    """Return the seat of one wheel; its preload carries the body if both wheels heave together."""
+    """Return the seat of one wheel; its preload balances the sprung load in heave (virtual work)."""
     coordinates = [*beam.left.coordinates, *beam.right.coordinates]
     heave = {beam.left.travel: 1.0, beam.right.travel: 1.0}
     top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]

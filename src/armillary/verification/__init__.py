@@ -1,4 +1,4 @@
-"""Published cases, computed here and now: expected next to found, with source and tolerance.
+"""Published cases, computed anew: expected and found numbers, with sources and tolerances.
 
 In: the numbers of the literature (`data/`) and the models of the examples. Out: rows of a table, which
 `armillary verify` prints and the verification manual shows. A case is a function in `cases/` that measures

@@ -103,7 +103,7 @@ SPEEDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.
 _WATCHED = 8.0  # seconds of a film of a very short or long motion
 _MOST = 3000  # frames of a film
 _PROBES = 24  # frames from which the camera's position is found
-_WIDE = 150.0  # times the size of a system: the camera follows a longer motion
+_WIDE = 150.0  # half the extent of a motion over the system's size; beyond, the camera follows it
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
@@ -179,7 +179,7 @@ def _frames(
 
 
 def _floor(points: np.ndarray, up: np.ndarray, reach: float, fine: float | None = None) -> Floor:
-    """Return a floor under all points, with the grid of the page."""
+    """Return a floor under all points, with a grid as on the viewer's page."""
     radius = 0.5 * (fine or reach)
     spacing = 10.0 ** np.ceil(np.log10(max(4 * radius, 1e-9))) / 40
     lowest = float(np.min(points @ up)) - 0.01 * reach

@@ -2,7 +2,8 @@
 
 All round solids come from one construction: a profile (distance r from the axis, height h along it, and the
 normal there) turned about the axis. Parts of any kind (solids, lines, planes, meshes) become surfaces with
-their own colours; bending parts have, for each mode, the displacements of their corners by a unit of it.
+their own colours; bending parts have, for each mode, the displacements of their corners at a
+unit amplitude.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def scale_surface(made: DrawnSurface, factors: object) -> DrawnSurface:
 
 
 def _strips(rows: int, columns: int) -> np.ndarray:
-    """Return triangles between points in rows, with one more point each way than there are strips."""
+    """Return two triangles for each cell of a grid of points, which has ``rows`` × ``columns`` cells."""
     k = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).ravel()
     one = np.stack([k, k + 1, k + columns + 2], axis=1)
     other = np.stack([k, k + columns + 2, k + columns + 1], axis=1)
@@ -222,10 +223,10 @@ MAKERS: dict[str, Callable[[DataMapping], DrawnSurface]] = {
 
 
 _CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at a larger angle form a visible edge
-# Colours of parts without one that do not take the colour of a body.
+# Colours, by kind, of parts that have no colour of their own and do not take the colour of their body.
 _COLOURS = {"plane": "#cfd6dc", "grid": "#8a949d", "heights": "#a9b4a2", "earth": "#2b6ca3"}
 _ORBIT = "#e69f00"
-_FINE = 4096  # resolution per side of a picture at which corners with equal coordinates are one
+_FINE = 4096  # corners are merged if their places in a picture agree to 1/_FINE of its sides
 _LINE = 0.002  # width of a line, relative to the object it belongs to
 
 

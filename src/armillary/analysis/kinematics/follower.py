@@ -1,4 +1,4 @@
-"""The compiled loop that follows a mechanism from row to row (path.py), and its arguments."""
+"""The compiled loop that follows a mechanism from one row of targets to another (path.py)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 
 LIMIT = 0.5  # largest motion in one step: radians, or other sizes
 LEAST_STEP = 2.0**-16  # least share of the way from one row to another
-CLOSED, EXACT = 1e-9, 1e-15  # F at which a root may be accepted, and at which it is exact
-WEAK = 1e-2  # no path continues from a position whose least pivot is below this share of the earlier row's
+CLOSED, EXACT = 1e-9, 1e-15  # residual at which a root may be accepted, and at which it is exact
+# A position is singular, and no path continues from it, if its least pivot is below this share of the least
+# pivot of the position from which it was reached.
+WEAK = 1e-2
 NO_EFFECT = 1e-10  # share of the largest pivot, below which a direction has no effect
 _HERE = "armillary.analysis.kinematics"
 _DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:path.py"), (*ROOTS, f"{_HERE}:path.py"))
@@ -27,10 +29,11 @@ _TABLES = ("ENTRY_OF_ROW", "ENTRY_OF_DIRECTION", "MOVED", "ALONG", "UNITS_FROM",
 class PathConditions:
     """The function of all conditions as machine code, and the layout of its results.
 
-    Its results are F, then the entries of A at ``places`` (row, direction), then the entries of N: element
-    ``moved`` of a position moves along direction ``along``. ``stiff`` has a number for each condition: 1 for
-    gaps of loops, 2 for other conditions without targets; conditions with targets have 0, −1, …, the same
-    number if their targets have the same unit.
+    Its results are the residuals F of the conditions, the entries of A = ∂F/∂δ at ``places`` (row,
+    direction), and the entries of N, which changes a position by N δ: element ``moved`` of a position moves
+    along direction ``along``. ``stiff`` has a number for each condition: 1 for gaps of loops, 2 for other
+    conditions without targets. Conditions with targets have 0, −1, …: conditions whose targets have the same
+    unit have the same number.
     """
 
     function: int
@@ -93,7 +96,7 @@ def follow(
     """Return positions where the conditions hold, one for each row of targets.
 
     Row i begins at position ``origins[i]``: one of ``starts``, or len(starts) + j for an earlier row j. If
-    that row was not reached, or became singular, it begins at the position where that row began.
+    row j was not reached, or became singular, row i begins at the position where row j began.
     """
     c, count, first = conditions, len(targets), len(starts)
     rows, n, places = len(c.stiff), c.directions, first + count

@@ -2,12 +2,13 @@
 
 The efforts τ(t, q, u, u̇) along the independent speeds vanish in free motion, so that
 
-    M δu̇ = −∂τ/∂x δx,    u̇ held
+    M δu̇ = −∂τ/∂x δx,    u̇ held constant in ∂τ/∂x
 
-with the mass matrix M = ∂τ/∂u̇ factorised once for all directions. Derivatives of the solved rates would
-differentiate the factorisation for each direction: this would take 2955 operations instead of 2357 for the
-Stanford arm, and 5647 instead of 5182 for the bicycle. Rates by recursion are differentiated directly: hub
-and panels take 7708 operations instead of 8942 by a mass matrix.
+for changes δx of states and inputs. The mass matrix M = ∂τ/∂u̇ is factorised once for all directions.
+Derivatives of the solved rates would differentiate the factorisation for each direction: this would take 2955
+operations instead of 2357 for the Stanford arm, and 5647 instead of 5182 for the bicycle. Rates that a
+formalism computes by recursion are differentiated directly: an example of a hub with panels takes 7708
+operations, instead of 8942 with a mass matrix.
 """
 
 from __future__ import annotations
@@ -69,13 +70,15 @@ from armillary.untyped import Given
 # with M factorised once, along the tree: LᵀDL without fill, since an elimination from the leaves couples only
 # links on one path to the ground. The derivatives of τ come from composite bodies
 # (``mechanics/tree/inverse_dynamics.py``). The unknowns are accelerations in the axes of each link, relative
-# to free fall. So a rotation or shift of a free body as a whole does not change them, and the rates of its
-# speeds follow by a rotation.
+# to free fall. So they do not change if a free body as a whole is turned or shifted, and u̇ of its speeds
+# follows from them by a rotation matrix, T.
 
-# Most pairs of a link and a link that carries it. Each takes some 75 operations, and a chain of 64 links has
-# 2080 pairs. Beyond, one tangent linearises all columns, at a cost linear in the length of the chain.
+# Largest number of pairs of a link and a link on its path to the ground. Each takes some 75 operations, and a
+# chain of 64 links has 2080 pairs. With more pairs, all columns are linearised by one tangent, at a cost
+# linear in the length of the chain.
 _PAIRS = 1000
-_FEW, _MANY = 6, 40  # numbers of freedoms between which inertia forces are computed from columns
+# With more than _FEW and at most _MANY freedoms, inertia forces are computed from columns of derivatives.
+_FEW, _MANY = 6, 40
 Direction = frozenset[tuple[Expr, Expr]]  # changes of symbols, as (symbol, change)
 
 
@@ -83,7 +86,7 @@ Direction = frozenset[tuple[Expr, Expr]]  # changes of symbols, as (symbol, chan
 class TreeRates:
     """The linearised rates of a tree's speeds, in the order of the speeds that are states."""
 
-    rates: tuple[Expr, ...]  # empty: the changes contain no symbols of rates
+    rates: tuple[Expr, ...]  # symbols of u̇ in the results of ``along``; a tree needs none
     tree: Tree
     applied: AppliedLoads
     order: tuple[int, ...]
@@ -106,7 +109,7 @@ class TreeRates:
         return [as_expr(found[i]) for i in self.order]
 
     def parts(self, moving: Mapping[Expr, Expr]) -> tuple[dict[int, Expr], dict[int, Expr]]:
-        """Return −δτ, and the terms of δu̇ besides T δx, for given changes of symbols."""
+        """Return −δτ, and the terms of δu̇ besides T δx (`_rates_from_body_axes`), for changes of symbols."""
         held = {x: ZERO for x in self.unknowns.values() if isinstance(x, Expr) and x.kind == "let"}
         still = {**held, **moving}
         right = {i: as_expr(times(x, -1)) for i, x in self._efforts(moving, still).items() if not is_zero(x)}
@@ -156,7 +159,7 @@ def _linear_freedoms(link: Link) -> list[Freedom]:
 
 
 def _rates_from_body_axes(tree: Tree) -> dict[int, dict[int, Expr]]:
-    """Return T for free bodies with linear speeds in the parent's axes: u̇ from the unknowns in body axes."""
+    """Return T of free bodies with linear speeds in the parent's axes; it turns x into these axes."""
     found: dict[int, dict[int, Expr]] = {}
     for link in tree.links:
         if link.step != "drift" or link.velocity == "body":
@@ -194,7 +197,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     )
     unknowns = {k: _held_value(x, k) for k, x in solved.solution({}).items()}
     if any(isinstance(x, Expr) and x.constant and x.kind != "number" for x in unknowns.values()):
-        return None  # an expression of parameters is not held if parameters change as inputs
+        return None  # such an unknown is not held constant if its parameters change as inputs
 
     def with_unknown_rate(d: Freedom) -> Freedom:
         return d if d.prescribed else replace(d, rate=unknowns[d.index], dependent=True)
@@ -217,7 +220,8 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
 def _joint_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
     """Return the components of the joints' wrenches along freedoms, which follow from zero efforts.
 
-    This saves their sums: 28 operations of the Stanford arm's A and B, 770 of a humanoid's.
+    So the wrenches need not be summed for them, which saves 28 operations in A and B of the Stanford arm,
+    and 770 in those of a humanoid.
     """
     return {
         d.index: minus(applied.forces.get(d.index, 0), d.armature_effort)
@@ -232,9 +236,9 @@ def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> 
 
         f = f(u = 0) − ½ Σ ∂τ/∂u_s u_s
 
-    if no motion is prescribed. The columns are needed anyway. Relative to a recursion for these forces, A and
-    B take 0.94 of the time for legged robots, 1.0 for an arm with six joints, and 1.04 for a humanoid with
-    fingers, since long sums wait for all columns.
+    if no motion is prescribed. The columns ∂τ/∂u_s are needed anyway. Compared with a recursion for these
+    forces, the time for A and B is 0.94 times as long for legged robots, 1.0 times for an arm with six
+    joints, and 1.04 times for a humanoid with fingers, whose long sums wait for all columns.
     """
     freedoms = [d for link in tree.links for d in link.freedoms]
     if not _FEW < len(freedoms) <= _MANY or any(d.prescribed for d in freedoms):
@@ -290,7 +294,7 @@ def _inertial(tree: Tree) -> frozenset[Expr]:
 
 
 def _symbols_in(values: Iterable[object], mapped: Iterable[Given] = ()) -> frozenset[Expr]:
-    """Return the symbols in values, and in the values that the method ``map`` of some objects visits."""
+    """Return the symbols in ``values``, and in all that ``map`` visits in the objects ``mapped``."""
     found = list(values)
 
     def collect(x: Scalar) -> Scalar:

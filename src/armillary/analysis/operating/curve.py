@@ -10,13 +10,14 @@ so that folds, where λ turns back, are passed (Keller 1977, "Numerical solution
 eigenvalue problems").
 
 Stability is decided by the eigenvalues of the motion near a point, on the independent states without cyclic
-coordinates. With y these states, F = ∂ẏ/∂y, and T an orthonormal basis of the motions that keep loops
-closed and Euler parameters unit (the null space of the rows of their derivatives), they are eigenvalues of
+coordinates. Let y be these states, F = ∂ẏ/∂y, and T an orthonormal basis of the motions that keep loops
+closed and Euler parameters unit (the null space of the derivatives of these conditions). The eigenvalues are
+those of
 
     A = Tᵀ F T
 
-which is exact if the coordinates outside T rest, as at an operating point. Closed contacts hold their gaps
-and the rates of their gaps. Slips that stick keep their velocity, S u = 0, and at rest also their
+This is exact if the coordinates outside T rest, as at an operating point. Gaps of closed contacts, and the
+rates of these gaps, stay constant. Sticking contacts keep their slip velocity S u = 0, and at rest also their
 displacement S N⁺ q, with q̇ = N u.
 """
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _ON_AXIS = 1e-7  # largest real part that counts as zero, relative to its eigenvalue
 _ILL = 1e-6  # possible shift by rounding if eigenvectors are parallel, relative to the largest eigenvalue
 _RESTING = 1e-6  # largest rate that counts as zero, in the units of the model
-_ROUNDED = 1e-9  # the same, relative to the changes of the rates by the sizes of the states
+_ROUNDED = 1e-9  # the same, relative to the change of the rate if a state changes by its size
 _SMALLEST = 1e-14  # least error of an eigenvalue, relative to the largest eigenvalue
 
 
@@ -79,14 +80,14 @@ class Stability:
 
 
 def stability(values: ConditionValues, x: np.ndarray) -> Stability | None:
-    """Return the stability at x; `None` if a state that is not cyclic moves: the point is not steady."""
+    """Return the stability at x; `None` at a point that is not steady: a state that is not cyclic changes."""
     return stability_of(values, values.values(x), values.jacobian(x))
 
 
 def stability_of(
     values: ConditionValues, c: np.ndarray, C: np.ndarray, touching: HeldRows | None = None
 ) -> Stability | None:
-    """Return the stability from the conditions and their derivatives, under the rows of closed contacts."""
+    """Return the stability from conditions c and derivatives C, with the contacts ``touching`` closed."""
     found = values.of
     rows = _held_by_contacts(found, C, touching)
     moved = {j for j in np.flatnonzero(rows.any(axis=0)).tolist() if j < found.coordinates}
@@ -114,7 +115,7 @@ def stability_of(
 
 
 def _held_by_contacts(found: Conditions, C: np.ndarray, touching: HeldRows | None) -> np.ndarray:
-    """Return the derivatives, by all columns, of the rows that closed contacts hold."""
+    """Return derivatives of the quantities that closed contacts keep constant: unit rows, columns of C."""
     if not touching:
         return np.zeros((0, C.shape[1]))
     rows = C[[*touching.positions, *touching.velocities]]
@@ -199,7 +200,7 @@ NEAR = 1e-9  # tolerance of places between two points, relative to the step
 
 @dataclass(frozen=True, eq=False)
 class CurvePlace:
-    """A point of a branch: z = [unknowns, λ], its unit tangent, in sizes, and its stability."""
+    """A point of a branch: z = [unknowns, λ], its unit tangent (in z over its sizes), and its stability."""
 
     z: np.ndarray
     tangent: np.ndarray
@@ -242,7 +243,7 @@ class BranchCurve:
         length = float(np.linalg.norm(tangent))
         if not length > 1e-6:
             return None
-        across = len(z) - 2  # its singular value vanishes only at branch points
+        across = len(z) - 2  # index of the singular value that vanishes only at branch points
         return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
 
     def scaled_jacobian(self, z: np.ndarray) -> np.ndarray:
@@ -349,7 +350,7 @@ def crossing(f: Callable[[float], float | None], h: float, at_start: float) -> f
 #     zero eigenvalue    in all other cases, such as a fold along an input that is one of the unknowns
 
 FOLD, HOPF, BRANCH_POINT, ZERO = "fold", "Hopf point", "branch point", "zero eigenvalue"
-_LOST = 3e-3  # singular value at a mark, relative to that beside it, below which two branches cross
+_LOST = 3e-3  # ratio of the singular values at and beside a mark, below which two branches cross there
 _BESIDE = 0.05  # distance, in steps, of the places beside a branch point from which it is interpolated
 
 

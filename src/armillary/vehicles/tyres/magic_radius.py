@@ -5,8 +5,12 @@
     Fz = (1 + Q_V2 R0/V0 |Ω| − (Q_FCX Fx/Fz0)² − (Q_FCY Fy/Fz0)²) (1 + PFZ1 dpi)
          (Q_FZ1 ρ/R0 + Q_FZ2 (ρ/R0)²) Fz0,      Q_FZ1 = √((cz R0/Fz0)² − 4 Q_FZ2)
 
-Sources: Besselink, Schmeitz, Pacejka (2010), equations (1) to (7); version 6.2 adds the deflection by camber
-and its side force as in the equation manual of MF-Tyre 6.2; version 5.2 has Fz = cz ρ.
+Here cz is the vertical stiffness (in Re multiplied by 1 + PFZ1 dpi), ρ the deflection, and dpi the difference
+of the pressure from its nominal value, relative to this value. In version 6.2 camber also causes a deflection
+and a side force; in version 5.2, Fz = cz ρ.
+
+Sources: Besselink, Schmeitz, Pacejka (2010), equations (1) to (7); for version 6.2 the equation manual of
+MF-Tyre 6.2.
 """
 
 from __future__ import annotations
@@ -125,7 +129,10 @@ class MagicRadius(Tyre):
         omega: np.ndarray,
         pressure: np.ndarray | None,
     ) -> np.ndarray:
-        """Return Fz for a loaded radius, with the terms of 6.2; negative above the free radius."""
+        """Return Fz for a loaded radius, with the terms of 6.2.
+
+        Fz is negative if the loaded radius exceeds the free radius.
+        """
         c = self.coefficients
         rho = free - radius
         side = fy
