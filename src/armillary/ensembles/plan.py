@@ -73,7 +73,7 @@ class Plan:
     steps: np.ndarray | None
     row_at: np.ndarray | None
     code: CompiledModel  # the model whose functions make the runs: ``model``, or its variant with inputs
-    size: int  # runs of the batch, or of a block of a study, which decide the engine
+    size: int  # number of runs of the batch, or of a block of a study, by which the engine is chosen
 
     @cached_property
     def stops(self) -> np.ndarray | None:
@@ -101,9 +101,9 @@ class Plan:
         return float(seen[0]) if seen.size else self.settings.t0
 
     def program_with_rates(self, program: Program, targets: Targets) -> Program:
-        """Return a configuration's program, which has the plan's outputs, changed so that outputs read rates
-        of the state if that saves time. An engine with fixed steps has these rates at a row, unless updates
-        change the memory between steps.
+        """Return a configuration's program, in which outputs are computed from rates of the state if that
+        saves time. ``program`` has the plan's outputs. With fixed steps, an engine knows the rates at each
+        row, unless updates change the memory between steps.
         """
         if self.method.adaptive or program.update.results:
             return program
@@ -151,7 +151,7 @@ def plan(
     if settings.integrator.rosenbrock:
         model = model.differentiated
     settings = replace(settings, atol=model.tolerances(settings.atol))
-    # raises an error unless there are as many as states
+    # raises an error unless there is one tolerance, or one for each state
     settings.tolerances(len(model.equations.program.state))
     t0, t_end, sample, fixed = settings.t0, settings.t_end, settings.sample, settings.fixed_step
     asked = read_metrics(metrics)
@@ -215,8 +215,9 @@ def _check_names(asked: Iterable[str], starts: Starts) -> None:
 
 
 def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool) -> list[str]:
-    """Return the outputs whose histories are kept: the requested ones; without a request, all if there are no
-    metrics (``reduced``), else none.
+    """Return the outputs whose histories are kept: the requested ones.
+
+    Without a request these are none if the batch has metrics (``reduced``), else all.
     """
     if outputs is None:
         return [] if reduced else list(model.output_names)

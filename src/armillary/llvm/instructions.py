@@ -278,7 +278,7 @@ def fused_products(
     """Return the products of a section that are fused into its sums.
 
     ``arrival`` has the time at which each node is available. ``vectors`` are nodes that are computed in
-    vectors; these need the values of products.
+    vectors; products that they use are computed, not fused.
     """
     found = _terms_alone(nodes, results, vectors)
     hits: dict[Expr, set[int]] = {}  # by product: the sums that could begin with it
@@ -318,7 +318,7 @@ def fused_products(
 
 
 def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Expr]) -> set[Expr]:
-    """Return products of two or more factors that are only used as terms of sums without a coefficient."""
+    """Return products of two or more factors that are used only as terms of sums, with coefficients ±1."""
     used: set[Expr] = set(results)
     others = []  # operands of nodes that need values
     for node in nodes:

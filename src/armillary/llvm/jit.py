@@ -94,7 +94,7 @@ BRANCHED = Passes(-3)
 # attribute optsize are only translated. The loops run as fast as with LLVM's pipeline of level 3 and compile
 # in a quarter of the time.
 GENERAL = Passes(-4)
-# Passes for loops with short fixed steps in one function: as GENERAL, and fields are kept in registers
+# Passes for loops in one function that only make fixed steps: as GENERAL, and fields are kept in registers
 # between operations. Runs of the arm take 0.985 of the time, at equal compile time. Loops with adaptive steps
 # would compile in 1.5 times the time.
 PLAIN = Passes(-5)
@@ -297,7 +297,8 @@ def registers(packs: bool = False) -> int:
 
     Where Armillary writes no machine code, lines arranged for 16 registers are as fast as LLVM's own order
     for chains, and slower for trees (LLVM is faster by a third), since most instructions of x86-64 take an
-    operand from memory. With ``packs`` LLVM is faster by a twelfth even in 32 registers.
+    operand from memory. With ``packs`` (alike operations side by side in vectors) LLVM is faster by a twelfth
+    even in 32 registers.
     """
     triple = _host().triple
     if quick():

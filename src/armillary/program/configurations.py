@@ -7,9 +7,9 @@ All configurations share the *motion* of the system,
 which includes locked, given and dependent speeds, but not prescribed coordinates. The program of a
 configuration has these additional sections:
 
-    leave      computes the motion from the state; then the values that events set for speeds that may not be
-               states (speeds that events release and, in systems with constraints, all speeds); with
-               constraints also a 1 for each speed, for ``adjust``
+    leave      computes the motion from the state. The values that events set for some speeds follow it: for
+               speeds that an event releases and, in systems with constraints, for all speeds. Then
+               there can be a 1 for each speed, for ``adjust``.
     enter      computes the state from a motion that satisfies the constraints
     impulse    computes all speeds after the locks have closed, from a motion with any speeds
     adjust     computes the least changes of speeds with which a motion satisfies the constraints; a 0 instead
@@ -134,7 +134,7 @@ def sets_dependent_speeds(equations: DerivedEquations) -> bool:
 
 
 def speed_settings(system: Description) -> list[tuple[EventRecord, Expr, Expr]]:
-    """Return (event, speed, value) for speeds that events set and that may not be states before the event.
+    """Return (event, speed, value) for speeds that events set and that are possibly no states before.
 
     These are the speeds that an event releases; with constraints, all speeds. Values that depend on
     accelerations or reactions are left out.
@@ -346,7 +346,7 @@ def in_words(locked: Sequence[str] | LockSet) -> str:
 LIMIT = 16  # default limit of the number of configurations in a table
 _GOOD = 2.0 * POOR_PIVOT  # conditioning above which a choice is good at a place
 _KEPT = "configurations"  # attribute in which equations keep their table
-_STARTS = 6  # most places from which walks of loops with other locks start
+_STARTS = 6  # limit of the positions, reached with other locks, from which walks of the loops start
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ class DerivedEquations:
 
     # Consequences of the kind of states; the class of a formalism with other states has other values.
     described_states: ClassVar[bool] = True  # states are coordinates and independent speeds as described
-    hidden_states: ClassVar[bool] = False  # linear models and exports have described speeds instead of states
+    hidden_states: ClassVar[bool] = False  # True: linear models and exports have the described speeds instead
     joints_move_bodies: ClassVar[bool] = True  # False: bodies have coordinates, and joints constrain them
     method_family: ClassVar[str] = ""  # the family of integration methods; see integrators.Method
     export_remarks: ClassVar[tuple[str, ...]] = ()  # lines at the head of exported programs
@@ -277,7 +277,7 @@ class DerivedEquations:
 
     @cached_property
     def motion_names(self) -> tuple[str, ...]:
-        """Names of [coordinates, all speeds, states], the order of starts and changes."""
+        """Names of [coordinates, all speeds, states], the order of the values of a motion."""
         return (*self.coordinates, *self.all_speeds, *self.states)
 
     @cached_property
@@ -312,7 +312,10 @@ class DerivedEquations:
 
     @cached_property
     def mass_centre_starts(self) -> list[MassCentreStart]:
-        """The expressions that set the positions of mass centres at the start of a run (milliseconds)."""
+        """The expressions that set the positions of mass centres at the start of a run.
+
+        They are kept, since they take milliseconds.
+        """
         return mass_centre_starts(self.system)
 
     @cached_property

@@ -56,7 +56,8 @@ from armillary.program.sections import program_of
 from armillary.program.targets.targets import StepSection, reader
 
 _NOTHING = AppliedLoads({}, {})
-_PAIRS = 1000  # with more pairs of a link and a link on its path to the ground, ``mass_product`` replaces M
+# If there are more pairs (link, link on its path to the ground), ``mass_product`` replaces M.
+_PAIRS = 1000
 
 
 class MassProduct(NamedTuple):
@@ -374,9 +375,9 @@ def with_functions(
     The expressions have no dimensions and contain neither dependent speeds nor accelerations (see
     ``program/targets/targets.py``); ``inputs`` are the symbols in them other than state, time, memory and
     parameters. With ``search``, passes search for common factors and pairs in the results, as for the
-    derivatives of a system. Forces of contacts follow from their statuses. ``per_state`` has an input for
-    each state, such as a weight of its rate. Branch packs, which combine the states of branches that are
-    alike, combine these inputs in the same way.
+    derivatives of a system. Symbols of contact forces are replaced by their expressions. ``per_state`` has an
+    input for each state, such as a weight of its rate. Branch packs, which combine the states of branches
+    that are alike, combine these inputs in the same way.
     """
     forces = equations.targets.forces
     if forces:

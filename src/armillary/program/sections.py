@@ -1,6 +1,6 @@
 """The sections of a program, made from the expressions of a derivation.
 
-A search finds fewer operations; outputs may read rates that a step has computed.
+A search reduces the number of operations, and outputs can be computed from rates that a step knows.
 """
 
 from __future__ import annotations

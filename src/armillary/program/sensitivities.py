@@ -126,7 +126,7 @@ _COMPARED = ("lt", "le", "gt", "ge")
 _PLACES = 8  # random places from which each switch is sought
 _REACH = np.geomspace(1e-6, 1e6, 241)  # distances from a typical value x, in units of max(|x|, 1)
 _REACH = np.concatenate([-_REACH[::-1], [0.0], _REACH])
-_NEAR = 1e-15  # distance of the inner points from a switch, relative to the variable, beyond its rounding
+_NEAR = 1e-15  # distance of the inner points from a switch, relative to the variable: more than its rounding
 _BESIDE = 1e-8  # relative distance of the outer points, far enough for a kink to change values
 _SHARE = 1e-3  # least change across a jump, as a share of the change beside it
 _JUMP = 1e-9  # least jump, relative to the size of the expression
@@ -493,7 +493,8 @@ class JumpCheck:
         self._typical |= {s: value for s, value in starts.items() if s in lasting}
         memories = zip(t.memory, system.memories.values(), strict=True)
         self._typical |= {m: memory.initial for m, memory in memories}
-        hidden = any(memory.hidden for memory in system.memories.values())  # FMUs can be called in runs only
+        # Hidden memory can hold the handle of an FMU, which can be called only in a run: search nothing then.
+        hidden = any(memory.hidden for memory in system.memories.values())
         self._search = JumpSearch(() if hidden else t.rates, moving, lasting)
 
     @property

@@ -1,8 +1,9 @@
 """The tables of configurations, each declared once: its name, its entries, and where an entry stands.
 
-Loops in the process hold them in one array of reals (llvm/layout.py); exported programs have one array for
-each table, written by the printer of the language. The small language writes their names in capitals. Their
-entries are computed by runtime/models/run_changes.py and export/text/configurations.py.
+Compiled loops hold the tables in one array of reals (llvm/layout.py); exported programs have one array for
+each table, written by the printer of the language. Functions of the solver (in the language of
+solver/language) write the names of tables in capitals. The entries are computed by
+runtime/models/run_changes.py and export/text/configurations.py.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ class Table(NamedTuple):
     sizes: tuple[str, ...] = ()
     present: bool = False
     common: bool = False
-    of: str = ""  # "process" or "passing": the only users; "": all programs that change configuration
+    # Users: "process": compiled loops only; "passing": programs that pass singular configurations; "": all
+    # programs that change configuration.
+    of: str = ""
 
     @property
     def word(self) -> str:
-        """Its name in the small language."""
+        """The name of the table in functions of the solver: in capitals."""
         return self.name.upper()
 
     def length(self, sizes: dict[str, int], configurations: int) -> int:

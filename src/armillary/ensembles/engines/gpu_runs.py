@@ -43,7 +43,8 @@ from armillary.runtime.models.instance import ChangeCode
 from armillary.solver.llvm.layout import ROOM_FOR_CONFIGURATIONS
 from armillary.solver.methods.tableau import Tableau
 
-# The slots of all metrics of a plan at one row, as CUDA text.
+# CUDA text that updates the slots of all metrics at a row. Slots are the numbers that a metric keeps from
+# row to row (ensembles/metrics.py).
 #
 # A thread keeps the slots in registers, in double precision for any precision of the runs. The slots of a
 # histogram stay in memory: a row changes at most one.
@@ -206,7 +207,10 @@ def _models(plan: Plan) -> list[ConfiguredProgram]:
 
 
 def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
-    """Return compiled programs with sections of changes, and ratings of all choices of dependent speeds."""
+    """Return the compiled programs of configurations with their sections of changes.
+
+    The section of ratings has all listed choices of dependent speeds with the same locks.
+    """
     table = configurations_of(models[0].base.equations)
     found = [(m.base.equations, table.ratings(m.equations.configuration.locked)) for m in models]
     return [ChangeCode(with_changes(equations, ratings=ratings).program) for equations, ratings in found]
@@ -231,8 +235,10 @@ _KERNEL_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int
 _MOST_EVENTS = 64  # a thread keeps one bit per event
 _SPEED = 1e13  # nodes of programs that a large card computes per second; used only for the size of chunks
 _SECONDS = 1.0  # s: duration of a chunk, and so the longest wait until Ctrl-C acts
-MANY = 1000  # if as many runs of a chunk leave their configuration, a `Queued` kernel is compiled for them
-# Most runs of a chunk: with more runs the card waits for the host, with fewer its waves are half full.
+# Least number of runs of a chunk that leave their configuration for which a `Queued` kernel is compiled.
+MANY = 1000
+# Greatest number of runs in a chunk: with more runs the card waits for the host, with fewer its waves are
+# half full.
 _MOST_RUNS = 1 << 20
 
 

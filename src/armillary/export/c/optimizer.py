@@ -1,7 +1,8 @@
 """C for optimisers: rates with Jacobians, adjoints and Hessians, for acados, CasADi and hand-written solvers.
 
 <name>_functions.c has every `OptimizerFunction` with the interface of CasADi's generated code (``name``,
-``name_work``, ``name_sparsity_in`` …). Functions of acados' external models have its arguments and results:
+``name_work``, ``name_sparsity_in`` …). Functions for external models of acados have the arguments and results
+that acados prescribes:
 
     explicit   ẋ = f(x, u, p)           expl_ode_fun, expl_vde_forw, expl_vde_adj, expl_ode_hess
     implicit   ẋ − f(x, u, p) = 0       impl_dae_fun, impl_dae_fun_jac_x_xdot_z, impl_dae_jac_x_xdot_u_z,
@@ -14,8 +15,8 @@ their time.
 Source: acados, acados_template/casadi_function_generation.py (generate_c_code_explicit_ode,
 generate_c_code_implicit_ode) and acados/utils/external_function_generic.h. These files define the names, the
 types of pointers and the order of arguments and results: the multipliers come before the time, parameters
-last. With a step there are the functions of discrete dynamics, too (``discrete.py``). Not written: GNSF, and
-derivatives by parameters (…_p).
+last. If a step size is given, functions of discrete dynamics are written, too (``discrete.py``). Functions
+for GNSF and derivatives by parameters (…_p) are not written.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def block(lines: Iterable[str]) -> str:
 
 
 def comment_line(line: str) -> str:
-    """Return a line for a comment, with its blanks."""
-    # Backslashes are replaced first: the slash in place of one could end the comment, after a star.
+    """Return a line for a comment, in which blanks are kept."""
+    # Backslashes are replaced first: a slash that replaces one after a star must not end the comment.
     return line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
@@ -62,7 +62,7 @@ def counts(operations: Operations) -> str:
 
 @dataclass(frozen=True)
 class Signature:
-    """A generated function: its name, its declared arguments, and the elements for its results."""
+    """A generated function: its name, its declared arguments, and the array elements that get its results."""
 
     name: str
     arguments: str
@@ -170,7 +170,7 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _angle_lines(body: SectionText) -> list[str]:
-    """Return lines for named sines and cosines, computed in groups of the printer's size."""
+    """Return lines for named sines and cosines, computed in groups of the printer's ``paired_angles``."""
     lines, size = [], max(1, body.paired_angles)
     read = set().union(*(s.reads for s in body.steps), *body.result_reads)
     for start in range(0, len(body.angles), size):
@@ -263,7 +263,9 @@ class CPrinter(Printer):
     """C99: doubles, conditional expressions, sines and cosines in pairs."""
 
     keywords = frozenset(_WORDS.split())
-    inline = 60  # with longer operands GCC keeps their order and waits: 7 % more time on a Stewart platform
+    # GCC keeps the order of operations in longer operands without a name: 7 % more time on a Stewart
+    # platform.
+    inline = 60
     paired_angles = GROUP
     functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "signum", "mod": "modulo"}  # noqa: RUF012
     specials = ("NAN", "INFINITY", "(-INFINITY)")
@@ -369,7 +371,7 @@ def _horner(table: Piecewise) -> list[str]:
     return [*lines, "    return value;"]
 
 
-# Functions of the solver in C: the record of a run, and the spelling of its language.
+# The functions of the solver and the record of a run, printed in C.
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = element_types("int", "int")

@@ -32,7 +32,10 @@ class CountedModel(Protocol):
 
 
 def step_table(model: CountedModel, method: Method, attempts: int) -> str:
-    """Return rows of a Markdown table: operations of a step, at least and at most, of events and changes.
+    """Return rows of a Markdown table: operations of a usual step, of the longest step, and of rarer tasks.
+
+    These tasks are the location of events, a step across a singular configuration, and a change of
+    configuration.
 
     If there are several configurations, each number is the largest among them.
     """
@@ -118,8 +121,8 @@ def normalisation_operations(program: Program, attempts: int) -> Operations:
 def event_operations(program: Program, precision: str, attempts: int) -> Operations:
     """Return the operations for locating events inside a step.
 
-    Each event needs bisection in at least every third iteration down to the last digits of the time, after a
-    search by doublings in the step that follows an event.
+    For each event, at least every third iteration is a bisection, down to the last digits of the time. In the
+    step that follows an event, a search by doublings comes first.
     """
     bits = 24 if precision == "single" else 53
     events, n = len(program.events.results), len(program.state)
@@ -130,7 +133,7 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
 
 
 def look_ahead_operations(program: Program) -> Operations:
-    """Return the operations of checks of constraint rank at three times ahead and here."""
+    """Return the operations of checks of the rank of constraints, at three later times and at the present."""
     return program.derivatives.operations * 8 + program.events.operations * 7
 
 
@@ -152,7 +155,7 @@ def across_operations(made: Source, attempts: int) -> Operations:
 
 
 def singular_value_operations(rows: int, speeds: int, sweeps: int = MOST_SWEEPS) -> Operations:
-    """Return the operations of the lengths of rows and, by ``sweeps``, of the smallest singular value."""
+    """Return the operations for lengths of rows and, in ``sweeps`` sweeps, the smallest singular value."""
     turn = Operations(5 * speeds + 6, 7 * speeds + 10, 3, 4)
     elements = rows * speeds
     sized = Operations(3 * elements, 3 * elements + rows, 3 * elements, 2 * rows)
@@ -162,8 +165,9 @@ def singular_value_operations(rows: int, speeds: int, sweeps: int = MOST_SWEEPS)
 def change_operations(programs: Sequence[Program]) -> Operations:
     """Return the operations of a change of configuration (solver/changes.py).
 
-    They are the motion, two adjustments of speeds, the impulse and the new state; before the last two, a
-    configuration is entered to check its choice of dependent speeds, and others are rated.
+    These are the operations for the motion, two adjustments of speeds, the impulse and the new state. Before
+    the impulse and before the new state, a program enters a configuration to check its choice of dependent
+    speeds, and rates the other choices.
     """
 
     def most(name: str) -> Operations:

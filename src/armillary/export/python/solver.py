@@ -42,7 +42,7 @@ _FUNCTIONS = {
     "impulse": "nothing", "adjust": "nothing", "ratings": "nothing", CONSTRAINT_GEOMETRY: "nothing",
     "partial_rates": "nothing",
 }  # fmt: skip
-# Other names for sizes whose names the start of a run uses.
+# Names of sizes in Python that differ from the names in the functions of the solver.
 OTHER_SIZES = {"N_SPEEDS": "N_ALL_SPEEDS"}
 EXTENTS = {kind: OTHER_SIZES.get(name, name) for kind, name in CHANGE_EXTENTS.items()}
 Named = Callable[[Source, str], str]

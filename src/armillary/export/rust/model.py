@@ -251,7 +251,7 @@ class RustModel:
         about: str,
         scaled: bool = False,
     ) -> str:
-        """Return a section as a function; ``scaled``: it reads parameters in their own units."""
+        """Return a section as a function; with ``scaled``, it takes parameters in their stated units."""
         body = self.sections.body(section)
         factors = {
             i: self.printer.number(p.factor).text

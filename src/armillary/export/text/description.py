@@ -62,7 +62,7 @@ class StateDescription:
 
 @dataclass(frozen=True)
 class StartValues:
-    """The start of a run without given values: the state, the values that determine it, and the memory."""
+    """The start of a run: its state, the values from which the state is computed (``given``), its memory."""
 
     state: tuple[float, ...]
     symbols: tuple[Expr, ...]  # of the values in ``given``
@@ -106,7 +106,7 @@ class Stored:
 class EventDescription:
     """An event: the direction of its sign change (0: both), and whether the run ends there.
 
-    A ``guard`` checks the choice of dependent speeds; exported code with only one choice ends there.
+    A ``guard`` checks the choice of dependent speeds; at a guard, exported code with one choice ends the run.
     """
 
     name: str
@@ -141,7 +141,7 @@ class ExportDescription:
     bodies: tuple[LinkDescription, ...]
     parameters: tuple[Parameter, ...]
     states: tuple[StateDescription, ...]
-    starts: tuple[StateDescription, ...]  # values that a run gives, by state: speeds if states are momenta
+    starts: tuple[StateDescription, ...]  # start values, one per state; for momenta, values of speeds
     memory: tuple[Stored, ...]
     outputs: tuple[OutputDescription, ...]
     events: tuple[EventDescription, ...]
@@ -402,14 +402,19 @@ def _call_function(
 def start_values(
     model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
 ) -> StartValues:
-    """Return the start of a run from t = 0: clocks are due one period later, the rest as described."""
+    """Return the start of a run at t = 0, from described initial values unless others are given.
+
+    Clocks of periodic updates are due one period later.
+    """
     from armillary.runtime.models.instance import Instance
     from armillary.runtime.start.initial import initial_memory
 
     equations, instance = model.equations, Instance(model, parameters)
     stored = initial_memory(equations, None, 0.0)
     begins = stored.copy()
-    if initial is None:  # a program decides on its contacts where a run starts, which may be elsewhere
+    # An exported program decides the statuses of contacts at the state where its run starts, which may be
+    # another state. So contacts are open here.
+    if initial is None:
         names = list(equations.system.memories)
         begins[[names.index(c.status.data.name) for c in equations.system.contacts.values()]] = 0
     place = model.place_at_start(instance, initial, 0.0, begins)

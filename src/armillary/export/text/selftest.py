@@ -111,7 +111,7 @@ def _usual(values: Sequence[float]) -> list[float]:
 
 
 def _room(values: Sequence[float], others: Sequence[Values], carried: float = 0.0) -> list[float]:
-    """Return the rooms in single precision; ``carried`` is relative to the largest value."""
+    """Return the rooms in single precision; ``carried`` times the largest value is added to each."""
     found = np.asarray(values, dtype=float)
     spread = np.max([np.abs(np.nan_to_num(np.asarray(o) - found)) for o in others], axis=0)
     size = np.abs(np.nan_to_num(found, posinf=0.0, neginf=0.0))

@@ -213,7 +213,7 @@ _STATUSES = (0, 1, 2, -2, UNDECIDED)
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
-    """Return the place with its memories set that start at the value of an expression."""
+    """Return the place, in which memories with a start expression have the value of this expression."""
     if all(memory.start is None for memory in instance.equations.system.memories.values()):
         return place
     stored = started_memory(instance.equations, place.memory, lambda: instance.values(place))
@@ -232,7 +232,7 @@ def started_memory(
 
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
-    """Return the place with the contact statuses that are not given decided; approaching contacts bounce."""
+    """Decide the contact statuses that are not given and return the place; approaching contacts bounce."""
     if not instance.equations.system.contacts:
         return place
     _check_given_statuses(instance, place)

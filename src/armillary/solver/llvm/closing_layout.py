@@ -11,7 +11,8 @@ REALS = tuple(name for name, kind in _FIELDS.items() if kind == "real")
 SIZES = (
     *("N_COORDINATES", "N_SPEEDS", "N_GAPS", "N_ROWS", "N_ELEMENTS", "N_RATES", "N_UNITS"),
     *("N_JACOBIAN", "N_RATE_PLACES", "AT_JACOBIAN", "AT_RATES", "AT_SIZES"),
-    *("scaled", "figures", "sides"),  # figures of the geometry; also with the sizes of gaps; equations
+    # lengths: numbers of the geometry (each is scaled); these and the sizes of gaps; right sides of equations
+    *("scaled", "figures", "sides"),
 )
 WHOLES = (
     "patience",  # evaluations of the geometry that are left; after them gaps are NaN, which ends the search
@@ -26,7 +27,8 @@ TABLES = (
 )
 WHOLE_TABLES = TABLES[:6]
 VECTORS = {name: kind for name, kind in _FIELDS.items() if kind in KINDS}
-# Addresses outside: the tables, the function of the geometry, its constants and memory; factors of figures,
-# sizes of speeds and of gaps; coordinates and speeds, which are changed; flags of given ones; remaining gaps.
+# Addresses of data outside the record: the tables; the function of the geometry; its constants and memory;
+# ``scales`` (factors of the numbers of the geometry, then sizes of speeds and of gaps); coordinates and
+# speeds, which are changed; flags of given coordinates; the gaps that are left.
 ADDRESSES = ("tables", "geometry", "constants", "memory", "scales", "q", "u", "flags", "left_over")
 FIELDS = {name: k for k, name in enumerate((*REALS, *WHOLES, *TABLES, *VECTORS, *ADDRESSES))}

@@ -1,11 +1,11 @@
 """The sizes for which a loop is compiled, and the offsets of its numbers.
 
 Everything that a loop keeps between two calls is in two blocks of memory that the caller owns: `Control`, a
-record of scalars and addresses, and a workspace of reals. Both are made from the record from which exported
-programs are printed, too (solver/record.py): a new field is one line there. So a run can be left after any
-step and resumed, bit for bit, and many runs can share one compiled loop. A `general` loop reads its sizes
-from `Control` too, so that one loop serves all models: it is compiled once for each method and set of
-features (events, memory, …), and then kept in the cache.
+record of scalars and addresses, and a workspace of reals. So a run can be left after any step and resumed,
+bit for bit, and many runs can share one compiled loop. Both blocks have the fields that solver/record.py
+declares, for exported programs too: a new field is one line there. A `general` loop reads its sizes from
+`Control`, so that one loop serves all models: it is compiled once for each method and set of features
+(events, memory, …), and then kept in the cache.
 
 For redundant models, this is the layout of the state, and of the work vector that their sections read; see
 program/formalisms/redundant.py.
@@ -29,7 +29,7 @@ from armillary.solver.methods.registry import WATCHED_VECTORS
 from armillary.solver.methods.tableau import Rosenbrock, Tableau
 from armillary.solver.tables import ACROSS, NESTS, STAGES, TABLES
 
-# σ that keeps a multiplier at λ₀: so large that all other terms of the matrix are rounding.
+# σ that keeps a multiplier at λ₀: so large that all other terms of the matrix are lost in rounding.
 RIGID = 1e60
 
 
@@ -116,7 +116,7 @@ class Scheme:
 
 
 class Reason(IntEnum):
-    """The reason why a call of the loop returned; after the second group, it is called again."""
+    """The reason why a call of the loop returned; after one of the second group, the call is repeated."""
 
     RUNNING = 0
     FINISHED = 1
@@ -206,7 +206,7 @@ class ChangeShape:
     coordinates: int
     speeds: int
     motion: int
-    settings: int  # speeds that events set and that may not be states before, at the end of a motion
+    settings: int  # values that events set for speeds that are possibly no states, at the end of a motion
     adjusting: int  # after them, a number for each speed if events may set dependent ones; else zero
     lockable: int
     own_events: int  # the user's events, which come first in every configuration
@@ -320,7 +320,7 @@ class LoopShape:
 
     @property
     def plain(self) -> bool:
-        """Whether steps have a fixed size and only rows come between them."""
+        """Whether steps have a fixed size, and a loop computes nothing else but rows."""
         return not (self.implicit or self.adaptive or self.events or self.scheme or self.changes)
 
     @property

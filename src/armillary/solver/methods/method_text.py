@@ -1,4 +1,4 @@
-"""Functions of the solver that are generated from the tableaux of methods, in the small language.
+"""Functions of the solver, generated in the language of solver/language from the tableaux of methods.
 
 From the tableau of a method, this file writes its stages, its error estimate and its dense output; it also
 writes the functions that choose among a program's methods. Runs in the process, batches of runs in vector
@@ -38,7 +38,7 @@ def method_names(
 
 
 def fields(methods: Sequence[Method]) -> dict[str, str]:
-    """Return the vectors of the run that the methods need besides record.py: stages and dense output."""
+    """Return the vectors of the run that the methods need beyond those in record.py: stages, dense output."""
     own = [name for m in methods for name in m.coefficients.vectors if name not in _COMMON]
     return dict.fromkeys(sorted(own, key=lambda name: name.startswith("nest")), "States")
 

@@ -2,15 +2,15 @@
 
 Source: Steinebach (2023), Construction of Rosenbrock–Wanner method Rodas5P and numerical benchmarks within
 the Julia Differential Equations package, BIT Numerical Mathematics 63:27. The last stage is the error
-estimate, and the end of a step satisfies the equations of the stiffest components (stiffly accurate). It
-meets the conditions of order for problems of Prothero and Robinson's kind, on whose stiff parts Rodas4
+estimate, and the end of a step satisfies the equations of the stiffest components (stiffly accurate). The
+method meets the conditions of order for problems of Prothero and Robinson's kind, on whose stiff parts Rodas4
 (Hairer, Wanner 1996) falls to order 2.
 
-Not taken: Radau IIA of order 5, whose Newton iterations reuse their matrices over several steps. It takes as
-many steps at equal error (Robertson's reactions to 1e-8: 131, and between 111 and 326 of SciPy's Radau), each
-with two or three iterations of three evaluations, and a complex factorisation as costly as four real ones;
-exact partial derivatives of compiled models cost no more than those evaluations. Nothing iterates in Rodas5P,
-so that a step takes the same time wherever it leads.
+Not taken: Radau IIA of order 5, whose Newton iterations reuse their matrices over several steps. At equal
+error Radau takes as many steps as Rodas5P (Robertson's reactions to 1e-8: 131 steps by Rodas5P, between 111
+and 326 by SciPy's Radau). A step of Radau has two or three iterations of three evaluations, and a complex
+factorisation as costly as four real ones; exact partial derivatives of compiled models cost no more than
+those evaluations. Rodas5P has no iterations, so that all its steps take the same time.
 """
 
 from __future__ import annotations
@@ -70,9 +70,10 @@ ROSENBROCK = Rosenbrock(
     ),
     b=(*_G, 1.0, 1.0, 1.0),
     errors=((0.0,) * 7 + (1.0,),),
-    # With a safety of 0.9 the eight small cases of benchmarks/stiff.py take up to 12 % more trials for their
-    # error (Robertson's reactions and the robot as many): twice as many are rejected. PI control (beta 0.04)
-    # saves 6 to 18 % on smooth motions, and costs 5 to 20 % on the robot's floor.
+    # With a safety of 0.9 the eight small cases of benchmarks/stiff.py take up to 12 % more trial steps at
+    # equal error, since twice as many are rejected; Robertson's reactions and the robot take as many as with
+    # 0.8. PI control (beta 0.04) saves 6 to 18 % on smooth motions, and costs 5 to 20 % on the robot, whose
+    # tip presses on a stiff floor.
     control=StepControl(exponent=1 / 5, beta=0.0, least=0.2, most=6.0, safety=0.8),
     # The paper's terms in s, θ(1−θ)(K₁ + θ(K₂ + θ K₃)), in the nested form of tableau.py.
     dense=(_H1, tuple(p + q for p, q in zip(_H2, _H3, strict=True)), tuple(-q for q in _H3)),
