@@ -10,10 +10,9 @@ triangles, so that a search for pivots reads contiguous rows. Each pivot updates
 of the front is updated once per group, four pivots at a time. This takes 0.4 of the time of a method in
 which every pivot updates the whole front, and factors are stored element by element.
 
-If delayed pivots make a front larger than its arrays, the matrix is scaled so that the largest element of
-each row is near 1. An unscaled matrix of a step with δ_w = 1e5 has rows with pivots of 1e-5 and an element
-near 1 in the column of a free duration. The duration's group is last, so the pivots of all these rows would
-be delayed to the end.
+If delayed pivots make a front larger than its arrays, the matrix is scaled to a largest element near 1 in
+each row. Unscaled, a step with δ_w = 1e5 has rows with pivots of 1e-5 and an element near 1 in the column of
+a free duration. The duration's group is last, so the pivots of all these rows would be delayed to the end.
 
 Sources: Duff and Reid (1983), The multifrontal solution of indefinite sparse symmetric linear systems, ACM
 Transactions on Mathematical Software 9, 302–325, for the test of pivots; Bunch and Kaufman (1977); Ruiz
@@ -51,8 +50,7 @@ _LAYOUT = RoutineLayout(
         *("starts", "rows", "columns", "values"),  # elements of the lower triangle, group by group
         "scale",  # factor of each row and column before elimination
         "group",  # number of the group of each variable
-        # By group: first index in ``planned``; variables, first those of later groups; number of these.
-        *("plans", "planned", "later"),
+        *("plans", "planned", "later"),  # by group: first index; variables; how many are of later groups
         *("place", "members", "front"),  # index of a variable in the front; variable at an index; the matrix
         *("carried", "carry"),  # variables left by the last group, and their matrix
         *("pulled", "scaled"),  # rows of a group's pivots, before and after division by D
