@@ -51,7 +51,7 @@ def check_finite_elements(values: np.ndarray, what: str, error: Error = Armillar
 
 
 def exact_key(value: object) -> object:
-    """Return a key that equals that of another argument only if both have the same types and values."""
+    """Return a key of an argument; two keys are equal only if the arguments have equal types and values."""
     kind = type(value)
     if value is None or kind in (float, int, str, bool, np.float64):
         return kind, value
@@ -65,7 +65,7 @@ def exact_key(value: object) -> object:
 
 
 def from_zero(value: object, what: str, most: float = np.inf) -> float:
-    """Return a number from 0 to ``most``."""
+    """Return the value as a float if it is a number from 0 to ``most``."""
     found = plain_float(value)
     if found is None or not 0 <= found <= most:
         ends = ", zero or more" if most == np.inf else f" from 0 to {most:g}"
@@ -74,7 +74,7 @@ def from_zero(value: object, what: str, most: float = np.inf) -> float:
 
 
 def positive_number(value: object, what: str, error: Error = ArmillaryError, *, finite: bool = True) -> float:
-    """Return a number above zero, which must be ``finite`` unless that is false."""
+    """Return the value as a float if it is above zero; it may be infinite if ``finite`` is false."""
     found = plain_float(value)
     if found is None or not found > 0.0 or (finite and found == np.inf):
         raise error(f"{what} must be a positive number, not {shown(value)}")
@@ -82,15 +82,15 @@ def positive_number(value: object, what: str, error: Error = ArmillaryError, *, 
 
 
 def whole_number(value: object, what: str, error: Error = ArmillaryError, *, least: int = 0) -> int:
-    """Return a whole number that is at least ``least``."""
+    """Return the value as an int if it is a whole number of at least ``least``."""
     found = None if isinstance(value, bool) else plain_float(value)
     if found is None or not found.is_integer() or found < least:
         raise error(f"{what} must be a whole number of {least} or more, not {shown(value)}")
-    return int(value if isinstance(value, int | np.integer) else found)  # a float has 53 bits
+    return int(value if isinstance(value, int | np.integer) else found)  # a float would round it
 
 
 def count(value: object, what: str, error: Error = ArmillaryError) -> int:
-    """Return a positive whole number."""
+    """Return the value as an int if it is a positive whole number."""
     found = positive_whole(value)
     if found is None:
         raise error(f"{what} must be a positive whole number, not {shown(value)}")
@@ -138,7 +138,7 @@ def one_of(value: object, known: Collection[str], what: str, error: Error = Armi
 
 
 def index_of_name(name: object, known: Sequence[str], missing: str) -> int:
-    """Return the index of a name in ``known``; ``missing`` begins the error, "… has no"."""
+    """Return the index of a name in ``known``; the error begins with ``missing``, such as "A has no"."""
     if not isinstance(name, str) or name not in known:
         raise unknown_name(name, known, missing)
     return known.index(name)
@@ -174,7 +174,7 @@ def checked_names(
 
 
 def check_keywords(verb: AnyFunction, given: Iterable[str], error: Error = ArmillaryError) -> None:
-    """Raise an error for a keyword that a method does not take; its first argument is skipped."""
+    """Raise an error for a keyword that a function does not take; the first parameter is no keyword."""
     checked_names(
         given, [*inspect.signature(verb).parameters][1:], f"{verb.__name__}() takes no", error, listed=True
     )
@@ -202,7 +202,7 @@ def table(value: object, what: str, error: Error = ArmillaryError) -> DataTable:
 
 
 def names_by_number(value: object) -> Mapping[int, Given]:
-    """Return the value if it is a mapping, as of numbers to names."""
+    """Return the value if it is a mapping, such as one from numbers to names."""
     if not isinstance(value, Mapping):
         raise ArmillaryError(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
     return value
@@ -247,7 +247,7 @@ def instance(value: object, kind: type[Kind], what: str, error: Error = Armillar
 
 
 def unsigned_zeros(values: object) -> np.ndarray:
-    """Return numbers with 0.0 for −0.0, as users see them; change writeable arrays in place."""
+    """Return numbers with 0.0 in place of −0.0, for results; a writeable array is changed in place."""
     found = np.asarray(values)
     if found.dtype.kind != "f" or not found.flags.writeable:
         return found + 0.0 if found.dtype.kind == "f" else found
@@ -288,7 +288,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def records_arguments(cls: Class) -> Class:
-    """Change a class so that its objects keep the arguments of their outermost ``__init__``."""
+    """Change a class so that its objects keep the arguments of their first ``__init__`` (a subclass's)."""
     # mypy: the initialiser of a class is replaced by one that records.
     make = cls.__init__  # type: ignore[misc]
 

@@ -72,7 +72,7 @@ _HINTS = {"=": "; write == to compare", "&": "; write and", "|": "; write or", "
 
 LONGEST = 2_000_000  # most characters of one text: reading them takes seconds and a gigabyte of nodes
 
-# Chains up to this length are combined one by one, so that errors are found where they arise.
+# Sums and products of up to this many operands are combined one by one, so that an error names its column.
 _SHORT = 8
 
 
@@ -106,7 +106,7 @@ class _Chain:
 
 @dataclass(slots=True)
 class _Open:
-    """An open parenthesis; of a call if it has a function."""
+    """An open parenthesis; if ``function`` is not empty, it encloses the arguments of that function."""
 
     column: int
     function: str = ""
@@ -230,7 +230,7 @@ class _Parser:
         value = float(word)
         if not math.isfinite(value):
             self._fail(f"the number {word[:20]} is too large", column)
-        return number(value, None)  # a bare number may have unstated units
+        return number(value, None)  # the dimension is unknown: the user may mean any units
 
     def _read_name(self, word: str, column: int) -> Parsed:
         if word not in self.known:
@@ -320,7 +320,7 @@ class _Parser:
             raise self._locate_error(error, odd[0] if odd else items[0][2]) from error
 
     def _balance_chain(self, chain: _Chain) -> Parsed:
-        """Return a long product of scalars or sum of vectors, combined in pairs: n log n instead of n²."""
+        """Combine a long product of scalars or sum of vectors in pairs, at a cost of n log n, not n²."""
         parts: list[tuple[Parsed, int]] = []
         for symbol, v, column in chain.items:
             if symbol == "-":

@@ -1,4 +1,4 @@
-"""Arithmetic on any scalar, on triples and on 3×3 matrices; known zeros are left out."""
+"""Arithmetic on scalars of any type, triples and 3×3 matrices; terms known to be zero are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Physical dimensions, and units of input and output: ``kg-m2`` as a factor to SI and a dimension."""
+"""Physical dimensions, and units: a text such as ``kg-m2`` is read as a factor to SI and a dimension."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ _SYMBOLS = {word: symbol for symbol, words in _WORDS.items() for word in words.s
 
 
 def _known_unit(name: str) -> tuple[float, Dimension] | None:
-    """Return a unit by name; the plain name wins, so that min is a minute and not a milli-inch."""
+    """Return a unit by name; names without a prefix are tried first, so min is a minute, not a milli-inch."""
     name = _SYMBOLS.get(name, name)
     known = _PLAIN.get(name) or _PREFIXED.get(name)
     if known is not None:
@@ -291,7 +291,7 @@ def _read_exponent(text: str, plain: str, position: int) -> tuple[Fraction, int]
     if not found:
         return Fraction(1), position
     above, below, bare, glued = found.groups()
-    if len(found.group()) > _LONGEST_POWER:  # before it is read: Python refuses whole numbers of 4300 digits
+    if len(found.group()) > _LONGEST_POWER:  # Python reads no whole number of more than 4300 digits
         raise _unreadable(text, f"a power has more than {_LONGEST_POWER} characters")
     if below and int(below) == 0:
         raise _unreadable(text, "a power is divided by zero")
@@ -365,8 +365,8 @@ _NAMED = {ONE: "1", _PRESSURE: "Pa", _POWER: "W", _VOLTAGE: "V", _VOLTAGE / _CUR
 def si_text(dimension: Dimension) -> str:
     """Return the usual SI unit of a dimension as text, e.g. N, N*m, N/m, N*s/m, kg*m^2, else base units.
 
-    Mass^±1 with an opposite power of time is written with a newton (kg/s is N*s/m, a damping rate, not a mass
-    flow).
+    If the powers of mass and time have opposite signs and that of mass is 1 or −1, the text has a newton:
+    kg/s is written N*s/m, as a damping rate and not as a mass flow.
     """
     named = _NAMED.get(dimension)
     if named:

@@ -33,8 +33,8 @@ from armillary.algebra.triples import (
 )
 from armillary.errors import ExpressionError, shown
 
-# Above this number of frames between two frames, or of terms of a dot product, other algorithms keep the cost
-# of long chains linear.
+# If more than this number of frames lie between two frames, or a dot product has more terms, other algorithms
+# are used, whose cost is linear in the length of a chain.
 _FAR = 16
 
 
@@ -132,7 +132,7 @@ class Combination:
     __slots__ = ("__weakref__", "terms")
     __array_ufunc__ = None
 
-    def __init__(self, terms: dict[Any, Scalar]) -> None:  # by the keys of the subclass
+    def __init__(self, terms: dict[Any, Scalar]) -> None:  # the type of keys depends on the subclass
         self.terms = {key: c for key, c in terms.items() if not is_zero(c)}
 
     def __add__(self, other: object) -> Self:
@@ -298,8 +298,8 @@ def cross(a: Vector, b: Vector) -> Vector:
 def magnitude(a: Vector) -> fn.Operand:
     """Return the length of the vector.
 
-    If terms in several frames nearly cancel, half of the digits are lost; then compute the root of the sum of
-    squared components in one frame.
+    If terms in several frames nearly cancel, half of the digits are lost. The root of the sum of squared
+    components in one frame is more accurate then.
     """
     _check_vector(a, "magnitude")
     # With terms in several frames, the square is a sum of products that rounding may leave below zero.
@@ -340,8 +340,9 @@ def angle(a: Vector, b: Vector, about: Vector | None = None) -> fn.Operand:
 
         θ = atan2(|a × b|, a·b) · sign(about·(a × b))            Sayers 1990, eqs. 5.3.3 to 5.3.5
 
-    If a × b is parallel to ``about`` in every position, θ = atan2((a × b)·n, a·b) with n along ``about``,
-    without a kink at zero, and the angle of a hinge simplifies to its coordinate, without jumps of 2π.
+    If a × b is parallel to ``about`` in every position, the formula is θ = atan2((a × b)·n, a·b) with n along
+    ``about``. It has no kink at zero. The angle of a hinge then simplifies to the coordinate of the hinge,
+    which does not jump by 2π.
     """
     normal = cross(a, b)
     cosine = dot(a, b)

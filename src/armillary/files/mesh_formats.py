@@ -1,11 +1,11 @@
-"""Triangles of mesh files: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE, by suffix.
+"""Readers of mesh files: STL (binary and text), OBJ, MuJoCo's binary MSH, GLB and DAE, chosen by suffix.
 
-Corners and faces are read, and from OBJ, GLB and DAE the colours and textures of materials; normals are not.
-Nothing in a file is executed, fetched or expanded.
+The readers return corners and faces; from OBJ, GLB and DAE also the colours and textures of materials. They
+ignore normals. Nothing in a file is executed, fetched or expanded.
 
-COLLADA (.dae): geometries at their nodes, in metres. Axes come from the file, whatever its <up_axis>, as in
-programs for robots (RViz, Gazebo); lengths are multiplied by <unit meter="…">. The XML is read as in robot
-files: without entities or document types.
+COLLADA (.dae): geometries at their nodes, in metres. The axes are those of the numbers in the file, and
+<up_axis> is ignored, as in programs for robots (RViz, Gazebo); lengths are multiplied by <unit meter="…">.
+The XML is read as in robot files: without entities or document types.
 Source: Khronos Group (2008), COLLADA 1.5 Specification, chapter 5.
 
 Binary glTF 2.0 (.glb): meshes at their nodes. A file is a header, a JSON chunk that describes accessors into
@@ -48,7 +48,7 @@ from armillary.untyped import DataTable
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
 _NONE = np.zeros((0, 3), dtype=np.int64)
-_NODES, _DEEPEST = 30_000, 200  # most nodes (each counted per instance), and levels of them
+_NODES, _DEEPEST = 30_000, 200  # most nodes of a scene, counted once per instance, and most levels
 
 
 def read_dae(data: bytes, beside: Beside) -> Iterator[Patch]:
@@ -133,7 +133,7 @@ class _ColladaScene:
             stack += [(child, T, depth + 1) for child in reversed([*_children(node, "node"), *others])]
 
     def _geometry_of(self, instance: Element) -> Element:
-        """Return the geometry of an instance; of a controller, its geometry without deformation."""
+        """Return the geometry that an instance names; for a controller, the undeformed one of its skin."""
         element = self.find_element(instance.attributes["url"])
         if _tag(element) == "controller":
             skin = _first(element, "skin")
@@ -160,7 +160,7 @@ class _ColladaScene:
         return Paint()
 
     def texture(self, name: str, profile: Element | None) -> Paint:
-        """Return the image that a sampler leads to, through its surface or by name."""
+        """Return the paint with the image of a sampler, found through its surface or directly by its name."""
         for kind, inner in (("sampler2D", "source"), ("surface", "init_from")):
             params = _children(profile, "newparam") if profile is not None else []
             own = next((p for p in params if p.attributes.get("sid") == name), None)
@@ -249,7 +249,7 @@ def _strip(count: int) -> np.ndarray:
 
 
 def _node_transform(node: Element) -> np.ndarray:
-    """T with x_parent = T x_node: the elements of a node one after the other."""
+    """Return T with x_parent = T x_node: the product of the node's transform elements, in order."""
     T = np.eye(4)
     for child in node.children:
         kind = _tag(child)
@@ -340,8 +340,8 @@ class _GltfFile:
             yield Patch(corners, faces, paint, self.texture_coordinates(primitive, used, faces))
 
     def paint(self, primitive: DataTable) -> tuple[Paint, DataTable]:
-        """Return the base colour of a material times its texture, in sRGB, and the use of the texture; both
-        empty if the material has neither.
+        """Return the paint of a material (its base colour times its texture, in sRGB) and its
+        baseColorTexture, which is {} if only the base colour is used.
         """
         if "material" not in primitive:
             return Paint(), {}
@@ -449,7 +449,9 @@ def read_mesh(path: Path) -> Triangles:
 
 
 def read_surface(path: Path, picture: Path | None = None) -> Surface:
-    """Return the surface of a file, read by its suffix; a ``picture`` replaces its paints."""
+    """Return the surface in a file; its suffix tells the format. A ``picture`` replaces the paints of patches
+    with texture coordinates.
+    """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise MeshFault(f"files '{path.suffix}' are not read; {', '.join(READERS)} are")
@@ -537,8 +539,9 @@ def _texture_coordinates(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
 
 
 def check_triangles(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
-    """Return corners and faces as arrays; raise an error if a corner is not finite or a face has none."""
-    # Single precision, as in MuJoCo: with all digits of an OBJ file masses would differ from its by 1e-7.
+    """Return corners and faces as arrays; raise an error if a corner is not finite or does not exist."""
+    # Single precision, as in MuJoCo: with all digits of an OBJ file masses would differ from MuJoCo's by
+    # 1e-7.
     with np.errstate(over="ignore"):  # larger numbers become infinite, which is refused below
         corners = np.asarray(vertices, dtype=np.float32).reshape(-1, 3).astype(float)
     triangles = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
@@ -552,8 +555,8 @@ def check_triangles(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
 
 
 def _stl(data: bytes, beside: Beside) -> list[Patch]:
-    """Read an STL file: in binary 80 bytes, a count, and 50 bytes a face. Text begins with "solid", as do
-    some binary files.
+    """Read an STL file. A binary file has 80 bytes, the number of faces, and 50 bytes for each face. A text
+    begins with "solid", but so do some binary files.
     """
     count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else -1
     if len(data) >= 84 + 50 * count and count > 0:

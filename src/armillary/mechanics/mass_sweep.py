@@ -14,7 +14,8 @@ from armillary.algebra.triples import Scalar, unit
 from armillary.algebra.walk import symbols
 from armillary.mechanics.tree.tree import Freedom, Link, Tree, deformed_link
 
-# Inertia and geometry of a tree's links as arrays, at one or several places at once.
+# Inertia and geometry of a tree's links as arrays, at one or several places at once. A place is a set of
+# values of all symbols: coordinates, parameters and others.
 #
 # A twist is (ω, v of the link's origin), in the link's axes. For a flexible link the modal speeds ξ follow
 # the twist, and the inertia matrix has rows and columns for them:
@@ -28,7 +29,7 @@ from armillary.mechanics.tree.tree import Freedom, Link, Tree, deformed_link
 class LinkArrays:
     """One link's numbers; the first axis of every array runs over places."""
 
-    inertia: np.ndarray  # 6 + modes by 6 + modes
+    inertia: np.ndarray  # (6 + modes) × (6 + modes)
     armature: np.ndarray  # of each of the link's degrees of freedom, modes included
     from_parent: np.ndarray  # twist of the link at rest in its joint, per unit twist of its parent
     length: np.ndarray  # of the offset from the parent's origin
@@ -82,7 +83,7 @@ class LinkInertias:
             inertia[:, 6:, 6:] = upper + np.triu(upper, 1).transpose(0, 2, 1)
         columns = geometry[:, 12:].reshape(len(own), -1, 6).transpose(0, 2, 1)
         held = link.carrier == i
-        if held:  # its own modes move it
+        if held:  # a flexible link that is held at one of its nodes
             moved = np.broadcast_to(np.eye(6 + k), inertia.shape).copy()
             moved[:, :6, 6:] = columns
             inertia = moved.transpose(0, 2, 1) @ inertia @ moved
@@ -140,7 +141,7 @@ def _own_entries(link: Link) -> list[Scalar]:
 def _geometry_entries(link: Link) -> list[Scalar]:
     """Return the rotation from the parent's to the link's axes, row by row; the offset; the modal columns."""
     turned = [link.rotation.to_parent(unit(i)) for i in range(3)]
-    entries = [x for column in turned for x in column]  # the transpose of v_parent = R v_link
+    entries = [x for column in turned for x in column]  # rows of the transpose of R, with v_parent = R v_link
     entries += link.offset
     for turning, moving in link.columns:
         entries += [*turning, *moving]
@@ -206,7 +207,7 @@ class Pivot:
         return found
 
     def response(self, place: int, twist: np.ndarray) -> np.ndarray:
-        """Return the rates of the freedoms with which, for a parent's twist, their momentum is zero."""
+        """Return the rates of the freedoms that make the momentum along them zero, for a parent's twist."""
         values, vectors = self.eigenvalues[place], self.vectors[place]
         inverse = np.divide(1.0, values, where=np.abs(values) >= SINGULAR, out=np.zeros_like(values))
         right = -(self.coupling[place][:, :6] @ twist) / self.sizes[place]
@@ -268,7 +269,7 @@ def sweep(links: LinkInertias, values: Values) -> list[Pivot]:
 def least_share(links: LinkInertias, values: Values) -> float:
     """Return the least share of all pivots at one place, from each link's own inertia alone.
 
-    Return 0 if an inertia is not positive, since links beyond may then reduce a pivot.
+    Return 0 if an inertia is not positive, since links further from the ground may then reduce a pivot.
     """
     places = links.at(values)
     made_of = [_diagonal(p.inertia) for p in places]

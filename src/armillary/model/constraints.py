@@ -71,8 +71,8 @@ def constrain(
 
     The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Reactions
     at joints need the line of action of the constraint's force: give a point on it, ``at``, and its
-    direction, ``along``. The force acts on the body of this point, or on the body ``on``; for instance on a
-    wheel, at a point of its carrier.
+    direction, ``along``. The force acts on the body of this point, or on the body ``on`` if that
+    is given, for instance on a wheel at a point of the wheel's carrier.
     """
     label = constraint_name(system, name, "constraint")
     where = f"constraint '{label}'"
@@ -379,7 +379,7 @@ def _loop_ends(system: Description, p: object, q: object, where: str) -> tuple[P
 
 
 def _outer(p: Point, q: Point) -> Body:
-    """Return the body further from the ground: along its axes the factors of its speeds are simple."""
+    """Return the body further from the ground; in its axes the coefficients of the speeds are simple."""
     return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
 

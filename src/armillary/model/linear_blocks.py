@@ -70,7 +70,7 @@ def transfer_function(
     highest power first, as in SciPy: numbers, in seconds, or expressions of parameters. The states are
     ``name_x1``, ….
 
-    ``units`` are the units of the output; left out, it has the dimension of the input.
+    ``units`` are the units of the output; without them it has the dimension of the input.
     """
     where = f"transfer function '{name}'"
     u = read_expression(system, input, where)
@@ -205,7 +205,7 @@ def _polynomial(system: Description, coefficients: object, where: str) -> list[E
 
 
 def _per_time(ratio: Expr, dimension: Dimension | None, power: int) -> Expr:
-    """Return a ratio of coefficients; a plain number is one per second to a power."""
+    """Return a ratio of coefficients; a plain number gets ``dimension`` divided by this power of time."""
     if ratio.kind != "number" or dimension is None:
         return ratio
     return number(float(ratio.data), dimension / TIME**power)

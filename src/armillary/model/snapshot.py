@@ -2,8 +2,8 @@
 
 Equations and models keep a frozen copy, which no later verb can change. Expressions, vectors and frames
 never change and are shared. Everything that may grow or be replaced (tables and lists of the system, its
-bodies with their points, its flexible parts) is copied, and records that name bodies and points name the
-copies.
+bodies with their points, its flexible parts) is copied. Copied records refer to the copies of bodies and
+points.
 
 Two descriptions are compared record by record. Expressions are compared by their digests, which follow from
 the structure alone; if these differ, by their values at a few arguments, since the same expression may have
@@ -55,7 +55,7 @@ def _copy(system: Description, *, frozen: bool) -> Description:
             taken.recorder = Recorder(copier.fresh(value.records), frozen=frozen)
         else:
             setattr(taken, name, copier.fresh(value))
-    taken.declared_only = True  # so that no text makes a parameter in the copy
+    taken.declared_only = True  # so that unknown names in texts add no parameters
     taken.identity.add_snapshot(taken)
     return taken
 
@@ -129,7 +129,8 @@ def _field_names(kind: Given) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))
 
 
-# Tables that are not compared: symbols made at their first use, and entries that only texts of a model name.
+# Tables that are not compared: symbols that are made at their first use, and entries that only the text of a
+# model needs.
 _LEFT_OUT = ("reactions", "efforts", "accelerations", "functions", "definitions", "calls")
 # The motion does not depend on the order of these tables. Bodies include nodes, which are made at first use.
 _UNORDERED = (
@@ -238,7 +239,7 @@ def _plain_symbol(node: Expr) -> tuple[Given, ...]:
         data.units or "",
         data.about,
         data.default,
-        "" if data.role == "variable" else str(node.dimension),  # a force's follows from its expression
+        "" if data.role == "variable" else str(node.dimension),  # that of a force follows from other data
         data.smallness,
     )
 

@@ -1,4 +1,4 @@
-"""The library inside an FMU, loaded into this process, and its instances for co-simulation.
+"""The library inside an FMU, loaded into this process, and its instances.
 
 Functions that are called once per run are called from here, through ctypes; compiled code calls the functions
 of communication points (functions.py).
@@ -63,7 +63,7 @@ _SECOND = {"Float64": "Real", "Int32": "Integer", "Enumeration": "Integer"}
 
 
 def _setter(kind: str, version: str) -> tuple[str, LibraryObject]:
-    """Return the end of the name of the function that sets variables of a type, and the type in C."""
+    """Return the suffix of the FMI function that sets variables of a type (fmi2Set…), and the type in C."""
     if version == "3.0":
         return {"Enumeration": "Int64"}.get(kind, kind), _CTYPES[kind]
     return _SECOND.get(kind, kind), c_int if kind in ("Boolean", "Enumeration") else _CTYPES[kind]
@@ -74,7 +74,7 @@ def _convert_value(kind: str, value: float | str) -> float | bytes:
         return str(value).encode()
     if kind.startswith("Float"):
         return float(value)
-    return value if isinstance(value, int) else round(float(value))  # a float has 53 bits of 64
+    return value if isinstance(value, int) else round(float(value))  # a float would round it
 
 
 class Library:
@@ -221,7 +221,7 @@ class Library:
     # ------------------------------------------------------------ model exchange
 
     def iterate(self, instance: int, entered: bool = False) -> float:
-        """Iterate an event until nothing changes; return the time of the next one, or 1e300."""
+        """Iterate an event until nothing changes; return the time of the next, or 1e300 if there is none."""
         if not entered:
             self._call("EnterEventMode", instance)
         for _ in range(_MOST_ITERATIONS):
@@ -251,7 +251,10 @@ class Library:
         return list(found)[:count]
 
     def free(self, instance: int, status: int) -> None:
-        """Free an instance, as far as the worst status of its calls allows."""
+        """Free an instance; ``status`` is the worst status of its calls.
+
+        After an error it is freed without being terminated; after a fatal error it is not freed.
+        """
         self.fatal = self.fatal or status >= FATAL
         if self.fatal:
             return

@@ -1,15 +1,15 @@
-"""Mechanisms of robot files: links, joints, loads and visuals of both formats, and the System made of them.
+"""Mechanisms of robot files: links, joints, loads and visuals of URDF and MJCF, and the System made of them.
 
-The System is made by public verbs only, so that it can be saved as text. Each joint of a link gets its own
-body, massless except for the last: loads then act on one coordinate alone however the axes lie, and frames
-without mass cost no operation. A body's origin is at the anchor of its last joint.
+The System is made by public methods only, so that it can be saved as text. Each joint of a link gets its own
+body, massless except for the last: each load then acts on a single coordinate, for any directions of the
+axes, and massless bodies cost no operation. A body's origin is at the anchor of its last joint.
 
     R_parent,link(q) = R J₁(q₁) J₂(q₂) …        J = turn about, or slide along, an axis of the link
 
-Meshes of visuals are named by paths relative to the robot's file, or by ``package://name/…``. Both lead to
-files inside a root: the stated one, else the folder of the package above the file or, for relative paths, the
-folder above the file's folder. Nothing is opened here; a picture reads the meshes, and leaves out missing
-ones.
+Meshes of visuals are named by paths relative to the robot's file, or by ``package://name/…``. They must be
+inside a root folder: the one that the user states, or else, for a package, the folder with its name above the
+robot's file, and for a relative path the parent of the folder of the robot's file. Nothing is opened here:
+meshes are read when a picture is drawn, without those that are missing.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def textures_left_out(names: list[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _package(package: str, folder: Path, root: Path | None) -> Path:
-    """Return the folder of a package: in the stated root, or above the robot's file by its name."""
+    """Return the folder of a package: in the stated root, or the folder of its name above the robot."""
     if root is not None:
         whole = root.resolve()
         return whole if whole.name == package and not (whole / package).is_dir() else whole / package
@@ -123,7 +123,7 @@ HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
 
 @dataclass
 class Inertial:
-    """Mass, mass centre in the link's axes, and the inertia about it along these axes.
+    """Mass, mass centre, and the inertia about the mass centre, all in the link's axes.
 
     ``axes`` (columns) are the axes along which the file gave a diagonal inertia; `None` if it gave none.
     """
@@ -206,7 +206,7 @@ class Builder:
         self.shifts: dict[str, np.ndarray] = {}  # from the link's origin to the body's, in link axes
         self.moved: dict[str, Body] = {}  # the body that a joint moves
         self.freedoms: dict[str, RobotFreedom] = {}
-        self._counts: dict[tuple[str, str], int] = {}  # how often a legal name was wanted by another
+        self._counts: dict[tuple[str, str], int] = {}  # last number added to a legal name
         system.imported = record
 
     # ------------------------------------------------------------ names
@@ -234,7 +234,7 @@ class Builder:
     # ------------------------------------------------------------ bodies
 
     def add(self, link: RobotLink) -> Body:
-        """Add the body of a link, and the bodies of its joints but the last."""
+        """Add the body of a link, and a massless body for each of its joints except the last."""
         if link.name in self.links:
             link.element.fail(f"the name '{link.name}' is taken by another; names are given once")
         parent = self.system.ground if link.parent is None else self.links[link.parent]
@@ -284,8 +284,8 @@ class Builder:
     ) -> Body:
         """Return the body of one joint, which carries the mass of ``link`` if it is the last joint.
 
-        ``place`` and ``rotation`` lead from the parent to the link's axes, ``before`` is the anchor of the
-        joint before.
+        ``place`` and ``rotation`` lead from the parent's to the link's axes; ``before`` is the anchor of the
+        preceding joint.
         """
         if joint.name in self.moved:
             joint.element.fail(f"the name '{joint.name}' is taken by another joint; names are given once")
@@ -296,7 +296,8 @@ class Builder:
             axis = _axis_letter(float_triple(tidy(rotation @ joint.axis)))
             kind = Revolute(axis) if joint.kind == HINGE else Prismatic(axis)
         else:
-            # Our joints turn before a body's own orientation, the file's after it: a frame in between.
+            # In Armillary a joint turns before the body's fixed orientation, in the files after it. So a body
+            # with that orientation comes before the joint.
             if not is_identity(rotation):
                 parent = self._body(self.name(f"{name}_base"), parent, Fixed(), at, rotation, None, anchor)
                 at, rotation = np.zeros(3), np.eye(3)
@@ -346,7 +347,7 @@ class Builder:
         taken = {*body.points, *vars(body)}
 
         def is_new(name: str) -> bool:
-            # Names of the class of bodies are taken, too.
+            # Attributes of the class Body cannot be names of points, either.
             return name not in taken and not re.fullmatch(r"[qu]\d+", name) and not hasattr(Body, name)
 
         name = self._legal(label, body.name, is_new)
@@ -381,7 +382,7 @@ def float_triple(values: Given) -> tuple[float, float, float]:
 
 
 def _axis_letter(axis: tuple[float, ...]) -> Given:
-    """Return a coordinate axis by its letter."""
+    """Return the letter of an axis that is x, y or z; any other axis unchanged."""
     for letter, row in zip("xyz", np.eye(3).tolist(), strict=True):
         if list(axis) == row:
             return letter
@@ -417,7 +418,7 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
 
 
 def units_of(joint: RobotFreedom) -> tuple[str, str]:
-    """Return the units of effort and coordinate: of a slider, else of a joint that turns."""
+    """Return the units of effort and coordinate: N and m for a slider, N*m and rad for other joints."""
     return ("N", "m") if joint.kind == SLIDE else ("N*m", "rad")
 
 
@@ -426,8 +427,8 @@ def load_joint(
 ) -> None:
     """Add a load in a joint for each of its speeds: a force along, or a moment about, the axis of the speed.
 
-    A free body's translations are along its parent's axes; other motion is along its own, or for a ball along
-    its parent's with ``in_parent``.
+    Forces on a free body are along the axes of its parent. All other loads are along the body's own axes, or
+    along its parent's if ``in_parent`` is true.
     """
     freedom, body = builder.freedoms[joint], builder.moved[joint]
     assert body.parent is not None

@@ -3,23 +3,24 @@
 Sizes are MJCF's: radius; radius and half length; or half lengths.
 
 Mass and inertia of meshes are computed as by MuJoCo. A face with corners A, B, C, centre c, area s and normal
-n makes with a point o a tetrahedron of volume s n·(c − o)/3 and second moments, about o,
+n and a point o span a tetrahedron of volume V = s n·(c − o)/3. Its second moments about o, with corners from
+o, are
 
     ∫ x xᵀ dV = V/20 (2 (AAᵀ + BBᵀ + CCᵀ) + ABᵀ + BAᵀ + ACᵀ + CAᵀ + BCᵀ + CBᵀ).
 
-"exact" counts volumes with their sign; "legacy", MuJoCo's default, without sign, from the centre of the
-surface, so that a mesh that is not convex weighs too much; "convex" takes the convex hull; "shell" puts the
-mass on the surface, where faces take the place of tetrahedra (V/12, and no o).
+"exact" adds volumes with their sign. "legacy", MuJoCo's default, adds their magnitudes, with o in the centre
+of the surface, so that a mesh that is not convex weighs too much. "convex" takes the convex hull. "shell"
+puts the mass on the surface: the sum is over faces, with s/12 in place of V/20.
 
 Source: MuJoCo's documentation of <mesh inertia>, checked against its numbers (tests/files/robots).
 
 Visuals are solids, planes and meshes with the colours of materials. MuJoCo's viewer shows the groups 0 to 2;
-higher groups are for collisions. A mesh is shown in the axes of its file,
+higher groups are for collisions. A point x of a mesh file is shown in the geom's axes at
 
     x_geom = Rᵀ (S x − p)
 
-with its scale S, refpos p and refquat R: the geom's place undoes the shift to the mass centre that MuJoCo
-makes.
+with the mesh's scale S, refpos p and refquat R. MuJoCo moves a mesh to its mass centre, but also moves the
+geom back, so the result is the same.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from armillary.model.bodies.figures import (
     Sphere,
 )
 
-_WEIGHED = (".stl", ".obj", ".msh")  # formats of meshes with mass, as in MuJoCo; pictures have more
+_WEIGHED = (".stl", ".obj", ".msh")  # formats of meshes with mass, as in MuJoCo; visuals may have more
 KINDS = ("convex", "exact", "legacy", "shell")
 _FLAT = 1e-14  # MuJoCo's least volume
 
@@ -108,7 +109,7 @@ class Meshes:
         return self.asset_path(element.text("file"), self.settings.mesh_folder)
 
     def asset_path(self, name: str, folder: str) -> Path:
-        """Return a file of the assets in its folder."""
+        """Return the path of an asset file in a folder; with strippath, folders in ``name`` are ignored."""
         name = name.replace("\\", "/")
         if self.settings.strip_path:
             name = Path(name).name
@@ -118,7 +119,7 @@ class Meshes:
         where = self.file_of_mesh(element)
         if where.suffix.lower() not in _WEIGHED:
             raise MeshFault(f"files '{where.suffix[:20]}' are not read; {', '.join(_WEIGHED)} are")
-        # Robots share meshes in a folder beside their own. Only corners are taken from them, as numbers.
+        # Robots share meshes in a folder beside their own, so any folder is allowed: only numbers are read.
         return find_file(self.folder, str(where), element, anywhere=True)
 
 
@@ -138,7 +139,7 @@ def _kind(element: Element) -> str:
 
 
 class _Solid:
-    """A mesh of one kind with its integrals."""
+    """A mesh and its mass integrals, with one of KINDS as its <mesh inertia>."""
 
     def __init__(self, corners: np.ndarray, faces: np.ndarray, kind: str) -> None:
         self.kind = kind
@@ -296,7 +297,7 @@ def combine_inertias(parts: Iterable[Inertial]) -> Inertial:
     return Inertial(mass, com, total)
 
 
-_SHOWN = 2  # the last group of a viewer
+_SHOWN = 2  # the last group that MuJoCo's viewer shows
 
 
 class MjcfLooks:
@@ -348,7 +349,7 @@ def geom_visual(
 ) -> Visual | None:
     """Return a geom, with the defaults of its class, as a visual of its link; `None` if it is not shown.
 
-    ``place`` and ``turned`` are the pose in the link of the frames around the geom.
+    The geom's ``pos`` refers to a frame, which ``place`` and ``turned`` locate in the link.
     """
     if geom.number("group", 0.0) > _SHOWN:
         return None

@@ -47,7 +47,7 @@ def with_includes(root: Element, path: Path) -> Element:
 
 
 def find_file(folder: Path, name: str, element: Element, *, anywhere: bool = False) -> Path:
-    """Return a file in the model's folder or below it, or ``anywhere`` relative to it."""
+    """Return a file by its path from the model's folder; without ``anywhere`` it must be inside it."""
     if "\0" in name or len(name) > 1000:
         element.fail("its file is not the name of a file")
     try:
@@ -62,7 +62,7 @@ def find_file(folder: Path, name: str, element: Element, *, anywhere: bool = Fal
 
 
 def merge_elements(root: Element, tag: str) -> Element:
-    """Return all elements of a kind at the top as one; later ones replace the attributes of earlier ones."""
+    """Merge all top-level elements with a tag into the first one; later attributes take precedence."""
     found = root.all(tag)
     if not found:
         return Element(tag, {}, root.file, root.line)
@@ -98,7 +98,7 @@ class Settings:
         return np.array(element.numbers("pos", 3, [0, 0, 0]))
 
     def rotation(self, element: Element) -> np.ndarray:
-        """Return R with v_parent = R v_child, from the given one of five attributes."""
+        """Return R with v_parent = R v_child, from the one orientation attribute of the element."""
         given = [key for key in ORIENTATIONS if element.has(key)]
         if len(given) > 1:
             element.fail(f"{' and '.join(given)} say the same thing; give one of them")
@@ -123,19 +123,19 @@ class Settings:
         return R if R is not None else element.fail("xyaxes are parallel; give two directions")
 
     def has_limits(self, element: Element, key: str, flag: str) -> bool:
-        """Return whether a range holds: declared so, or given while limits are automatic."""
+        """Return whether a range holds: its flag is "true", or "auto" with autolimits and a range given."""
         word = element.choice(flag, ("true", "false", "auto"), "auto")
         return word == "true" or (word == "auto" and self.autolimits and element.has(key))
 
 
 class Defaults:
-    """Attributes by class and kind of element; a class has the attributes of the class around it, then its
-    own.
+    """Default attributes by class and tag. A class inherits the attributes of the class around it; its own
+    take precedence.
     """
 
     def __init__(self, root: Element) -> None:
         self.classes: dict[str, dict[str, dict[str, str]]] = {"main": {}}
-        # All kinds of actuators share their defaults: by class, from the outermost one in.
+        # Actuators of all tags share defaults: lists of elements by class, from the outermost class inwards.
         self.drives: dict[str, list[list[Element]]] = {"main": []}
         stack = [(element, "main") for element in reversed(root.all("default"))]
         outer = {id(element) for element, _ in stack}

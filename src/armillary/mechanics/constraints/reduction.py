@@ -34,7 +34,8 @@ from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description, Prescription
 from armillary.model.joints import Drift
 
-# Least conditioning of a choice that keeps speeds with a start free. Runs give up a choice at 0.05.
+# Least conditioning of a choice of dependent speeds that leaves speeds with a start value independent. Runs
+# give up a choice at 0.05.
 _GOOD = 0.1
 
 
@@ -54,8 +55,8 @@ class Configuration:
 class Reduction:
     """A system reduced to its independent speeds.
 
-    ``plain`` converts expressions of the description to expressions without dimensions, in which dependent
-    and given quantities are substituted.
+    ``plain`` converts expressions of the description to expressions without dimensions, in which the values
+    of dependent and of ``given`` (prescribed or locked) quantities are substituted.
     """
 
     tree: Tree
@@ -71,7 +72,7 @@ class Reduction:
     quality: Expr | None = None  # of the choice of dependent speeds: small near places where it is singular
     strength: Expr | None = None  # of the weakest constraint: small where every choice is singular
     pivots: tuple[Expr, ...] = ()  # pivots that vary: one of them changes sign at a singular place
-    sizes: Sizes = field(default_factory=dict)  # of coordinates and speeds, by kind
+    sizes: Sizes = field(default_factory=dict)  # of coordinates, by dimension: see loop_closing.py
     usual_sizes: KnownSizes = field(default_factory=dict)  # ``sizes`` with the default parameters
     row_sizes: tuple[Scalar, ...] = ()
 
@@ -112,7 +113,7 @@ class Reduction:
         return [q for q in system.coordinates if q not in known]
 
     def held_coordinates(self, system: Description) -> list[Expr]:
-        """Return those ``coordinates`` whose rates hold only given speeds.
+        """Return those ``coordinates`` whose rates contain speeds, and only ``given`` ones.
 
         They depend on the start of a run and on prescribed motion, but not on loads.
         """
@@ -125,7 +126,7 @@ class Reduction:
 
 
 def initial_configuration(system: Description) -> Configuration:
-    """Return the configuration in which runs start: locks of the description, dependent speeds not chosen."""
+    """Return the configuration at the start of runs: the locks are set, no dependent speed is chosen."""
     return Configuration(frozenset(u.data.name for u in system.locked))
 
 
@@ -195,7 +196,7 @@ def acceleration_remainders(
     plain: Undimensioned,
     given: Mapping[Expr, Prescription],
 ) -> list[Scalar]:
-    """γ of the kept rows, for the unknowns of a tree's equations: Σ J x + γ = 0."""
+    """Return γ of the kept rows, in Σ J x + γ = 0 with the unknowns x of the tree's equations."""
     gained = corrections(tree)
     right = remainders(system, elimination.kept, plain, given)
     for i, row in enumerate(elimination.kept):
@@ -275,7 +276,7 @@ def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> boo
 def choose_elimination(
     system: Description, sampled: SampledRows, configuration: Configuration
 ) -> Elimination:
-    """Return the elimination of a configuration's dependent speeds; choose speeds that it does not name."""
+    """Return the elimination of the dependent speeds; choose those that the configuration does not name."""
     sample = sampled.sample
     names = [u.data.name for u in system.speeds]
     set_by_events = {
@@ -328,7 +329,7 @@ def _prefer_free_starts(
 ) -> Elimination:
     """Return a choice with fewer ``started`` speeds among the dependent ones, if one is good at the start.
 
-    Without it, independent speeds without a start value would override the start value of a dependent speed.
+    If a speed with a start value is dependent, other speeds, without a start value, override that value.
     The first choice tried keeps ``set_by_events`` free, too.
     """
     best = found
@@ -360,7 +361,10 @@ def _in_words(given: Prescription) -> str:
 def _position_steps(
     system: Description, elimination: Elimination, plain: Undimensioned
 ) -> dict[Expr, Scalar]:
-    """Return the change of each coordinate in one step towards closed loops: N δ with J_d δ = −Φ."""
+    """Return the change of each coordinate, N δ, in one step towards closed loops.
+
+    δ solves J_d δ = −Φ, with the gaps Φ and the columns J_d of the dependent speeds; q̇ = N u.
+    """
     if all(row.gap is None for row in elimination.kept):
         return {}
     delta = elimination.solve([row.gap if row.gap is not None else 0 for row in elimination.kept], "delta")

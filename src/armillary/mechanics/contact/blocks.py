@@ -1,7 +1,7 @@
 """The solver of contacts (``problem.py``) as functions in expressions, for any number of contacts.
 
-`contact_rates`    rates of speeds for known rows that hold; forces are not unique if rows are redundant
-`contact_forces`   forces for known rows that hold, shared by redundant rows, and the sizes of their terms
+`contact_rates`    rates of speeds if the rows that hold are known; forces of redundant rows are not unique
+`contact_forces`   forces if the rows that hold are known, shared by redundant rows, and sizes of their terms
 `contact_problem`  statuses and forces by complementarity
 """
 
@@ -19,7 +19,7 @@ from armillary.algebra.triples import Scalar, plus, times, total
 from armillary.mechanics.contact import held_rows, independent_rows, problem, status_search, statuses
 from armillary.untyped import Given
 
-# Kinds of vectors by their names in ``language.py``, with their lengths in contacts m, rows r and speeds s.
+# Lengths of the solver's vectors, by type (``language.py``), for m contacts, r rows and s speeds.
 LENGTHS: dict[str, Callable[[int, int, int], int]] = {
     "ContactReals": lambda m, r, s: m,
     "ContactRows": lambda m, r, s: r,
@@ -102,6 +102,8 @@ class ContactBlock(BlockFunction):
 
     def tangent(self, node: Expr, rates: Sequence[Expr]) -> Expr:
         """Return a block with the derivatives of ``node``, for unchanged statuses.
+
+        B λ + r = 0 are the equations of the forces λ at these statuses, v the speeds or rates with forces:
 
         B λ + r = 0   ⇒   B λ̇ + (ṙ + Ḃ λ) = 0
         v = v₀ + D λ  ⇒   v̇ = (v̇₀ + Ḋ λ) + D λ̇

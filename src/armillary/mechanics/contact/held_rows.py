@@ -25,8 +25,9 @@ from armillary.mechanics.contact.problem import (
 def correct_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softness: real) -> None:
     """Change the forces of rows that hold so that the residuals of these rows vanish, up to rounding.
 
-    If there are more rows than speeds, the change is λ = Σ⁻¹ J y with J K y = −z and K = E Σ⁻¹ J: a system
-    of the speeds by least squares, Jᵀ J K y = −Jᵀ z.
+    If ``by_speeds`` and there are more rows than speeds, the change of forces is Σ⁻¹ J y, where Σ is the
+    softness, E the effective columns and K = E Σ⁻¹ J. The unknowns y, one per speed, solve J K y = −z by
+    least squares: Jᵀ J K y = −Jᵀ z.
     """
     for a in range(count):
         row: whole = run.order[a]
@@ -106,7 +107,7 @@ def measure_motion(run: Contacts) -> None:
         for s in range(N_CONTACT_SPEEDS):
             total = total + abs(run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s])
         run.size[i] = total
-    # Rounding of a fast row reaches slow ones: z²/A is an energy, which compares rows of all kinds.
+    # Rounding errors of a fast row enter slow rows. Rows of all kinds are compared by the energy z²/A.
     energetic: real = 0.0
     for i in range(N_CONTACT_ROWS):
         if run.root[i] > 0.0:
@@ -117,9 +118,10 @@ def measure_motion(run: Contacts) -> None:
         if SLIP_ROW[c] != NONE:
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 run.size[k] = run.size[k] + run.least[c]
-    # All rows of a contact get its largest size: without a load along its slip, a row has only rounding.
-    # Rounding of other rows is added after that: at a dead centre the slip is the fast row, and its contact's
-    # normal would have so large a size that the slip stuck with any force.
+    # All rows of a contact get the largest size among them, since a slip row without load has only rounding.
+    # Rounding errors from other rows are added after that. In the other order, a slip at a dead centre, which
+    # is the fast row, would make the size of its normal's row so large that the slip stuck with any
+    # force.
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
             largest: real = run.size[NORMAL_ROW[c]]
@@ -136,8 +138,9 @@ def bound_normals(run: Contacts) -> None:
     """Find, for each sliding contact, the normal force above which it jams (`most`).
 
     This bound is JAM times the normal force that would cancel the contact's acceleration without forces, if
-    it acted alone. If a normal force exceeds its bound, the forces that hold the same rows without the
-    friction of slides are found, and each bound is raised to JAM times its contact's normal force among them.
+    it acted alone. If a normal force exceeds its bound, the forces are found again, with the same rows that
+    hold, but without the friction of sliding contacts. Each bound is then raised to at least JAM times the
+    normal force of its contact in that solution.
     """
     exceeded: truth = False
     for c in range(N_CONTACTS):
@@ -186,7 +189,7 @@ def solve_held_rows(run: Contacts) -> None:
         solve_single_row(run, run.order[FIRST])
         return
     left: real = 1.0
-    # A system of the speeds is quicker for many rows, and less exact.
+    # A system with one unknown per speed is solved faster if there are many rows, but is less exact.
     if count > 3 * N_CONTACT_SPEEDS:
         left = share_forces(run, count, True, False)
         if left <= 10.0 * PRECISE:
@@ -203,7 +206,7 @@ def solve_held_rows(run: Contacts) -> None:
         left = refine_forces(run, count, False, 0.0)
     if left > 10.0 * PRECISE:
         left = share_forces(run, count, False, symmetric)
-    if left > CONTRADICTORY:  # softness hides the motion that nearly dependent rows still have
+    if left > CONTRADICTORY:  # nearly dependent rows may need zero softness
         for i in range(N_CONTACT_ROWS):
             run.softness[i] = 0.0
         factorise(run, count, False, False)
@@ -251,8 +254,8 @@ def clear_forces(run: Contacts) -> None:
 def share_friction(run: Contacts, least: real, softest: real) -> truth:
     """Set the softness of friction so that redundant friction forces are in proportion to their limits.
 
-    Then they stay below their limits as long as this is possible. Friction is at least `least` times as soft
-    as normals, and at most `softest` times as soft as that. Return whether there are any limits.
+    Then they stay below their limits as long as this is possible. The softness of friction is from
+    `least` to `least` times `softest` times that of normals. Return whether there are any limits.
     """
     largest: real = 0.0
     for c in range(N_CONTACTS):

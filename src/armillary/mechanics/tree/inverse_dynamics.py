@@ -71,7 +71,7 @@ from armillary.mechanics.tree.tree import (
 
 
 def efforts(tree: Tree, applied: AppliedLoads, prefix: str = "") -> dict[int, Scalar]:
-    """τ by speed index, along all freedoms of the links, whose rates must all be known."""
+    """Return τ by speed index, along all freedoms of the links; the rates of all speeds must be known."""
     return joint_efforts(tree, applied, accumulated_wrenches(tree, net_wrenches(tree, applied), prefix))
 
 
@@ -93,8 +93,8 @@ def joint_efforts(tree: Tree, applied: AppliedLoads, passed: list[Wrench]) -> di
 #
 #     Q_r = Σ ( n·ω_r + f·v_r )
 #
-# with the partial velocities ω_r and v_r of the speed r. Formalisms handle all causes in one pass; these
-# functions are for printed equations, in which each cause is a separate term.
+# with the partial velocities ω_r and v_r of the speed r. The derivation of equations handles all causes in
+# one pass; these functions are for printed equations, in which each cause is a separate term.
 
 
 def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
@@ -157,10 +157,10 @@ def elasticity(tree: Tree) -> AppliedLoads:
 # g_α = J s' and g_a = s' × h are a column of the mass matrix and c = tr Π s' − Πᵀ s'; all three are carried
 # towards the ground.
 #
-# Each quantity is computed at a joint, in axes that share the joint's axis with the axes on its other side,
-# so that no quantity needs a separate rotation. Sources: Singh, Russell and Wensing (2022), whose spatial
-# vectors are written here about the joints' points, in link axes and with regrouped inertia; Carpentier and
-# Mansard (2018).
+# Each quantity is computed at a joint, in the axes on the parent's side of the joint's turn. The joint's axis
+# has the same components on both sides, so no quantity needs a separate rotation. Sources: Singh, Russell and
+# Wensing (2022), whose spatial vectors are written here about the joints' points, in link axes and with
+# regrouped inertia; Carpentier and Mansard (2018).
 
 _SAME = NoRotation()
 Columns = dict[int, dict[int, Scalar]]  # ∂τ_r for a motion along s, as [s][r]; r and s are speed indices

@@ -94,8 +94,9 @@ def velocity(point: object, relative_to: object = None) -> Vector:
 
 
 def velocity_seen_from(point: Point, base: Body | None = None) -> Vector:
-    """Return the velocity of a point as seen from a body before it in the tree, or from the ground; it does
-    not depend on the speeds of that body.
+    """Return the velocity of a point as seen from a body before it in the tree, or from the ground.
+
+    This velocity does not depend on the speeds of that body.
     """
     w = angular_velocity(point.body, base)
     return _origin_velocity(point.body, base) + cross(w, point.body.frame.vector(point.coordinates))
@@ -123,8 +124,9 @@ def velocity_along_chain(point: object, base: Body | None = None) -> Vector:
 def motion_along_chain(
     point: object, axes: Frame | None = None, base: Body | None = None
 ) -> tuple[Vector, Vector]:
-    """Return the velocity of a point and angular velocity of its body, passed on as in
-    ``velocity_along_chain``, in the axes of each body on the way or in the same ``axes`` throughout.
+    """Return the velocity of a point and the angular velocity of its body, passed on from body to body as in
+    ``velocity_along_chain``. Each body's values are in its own axes, or all are in ``axes`` if these are
+    given.
     """
     end = _as_point(point, "velocity")
     w, v = Vector({}), Vector({})

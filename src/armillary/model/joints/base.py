@@ -76,10 +76,11 @@ class Drift:
 class Flexed:
     """Motion by the modes of a flexible body: of a node in the body, or of the body relative to a node.
 
-    The origin moves to ``position`` (axes before) and the axes turn by R, v_before = R v_after. A unit of a
-    mode's speed gives the new axes the angular velocity ``turning`` and their origin the velocity ``moving``,
-    both relative to the axes before and resolved in the new ones. ``turned`` and ``moved`` are the angular
-    acceleration of the new axes and the acceleration of their origin at constant modal speeds.
+    The origin moves to ``position`` (in the axes before the step), and the axes turn by R, with
+    v_before = R v_after. A unit of a mode's speed gives the new axes the angular velocity ``turning`` and
+    their origin the velocity ``moving``, both relative to the axes before and resolved in the new ones.
+    ``turned`` and ``moved`` are the angular acceleration of the new axes and the acceleration of their origin
+    at constant modal speeds.
     """
 
     flexible: str  # the flexible body's name

@@ -365,7 +365,7 @@ class MassCentreStart:
     body: Body
     coordinates: ExprTriple
     speeds: ExprTriple
-    places: Triple  # values of the coordinates, as expressions that do not contain them; likewise the rates
+    places: Triple  # values of the coordinates, which do not depend on them; rates likewise
     rates: Triple
 
 
@@ -580,7 +580,7 @@ def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
     i, j, k = ("xyz".index(letter) for letter in sequence)
     rows = [[as_expr(x) for x in row] for row in R]
     other = 3 - i - j
-    sign = 1 if (j - i) % 3 == 1 else -1  # of the even sequences xyz, yzx, zxy, and xyx, yzy, zxz
+    sign = 1 if (j - i) % 3 == 1 else -1  # 1 for xyz, yzx, zxy, xyx, yzy, zxz
     if i == k:
         first = fn.atan2(rows[j][i], -sign * rows[other][i])
         size = fn.sqrt(rows[j][i] ** 2 + rows[other][i] ** 2)
