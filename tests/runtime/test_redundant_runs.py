@@ -184,7 +184,7 @@ def test_loops_with_massless_parts_and_dependent_constraints() -> None:
         ),
         ({"step": 0.01, "method": "stagered"}, "did you mean 'staggered'"),
         ({}, "takes steps of one size"),
-        ({"step": 0.01, "passes": -1}, "is not a number of corrector passes"),
+        ({"step": 0.01, "passes": -1}, "whole number of 0 or more, not -1"),
         ({"step": 0.01, "epsilon": 0.0}, "epsilon must be a positive number, not 0"),
         ({"step": 0.01, "translation": "fast"}, "neither 'explicit' nor 'implicit'"),
         ({"step": 0.01, "initial": {"bead.q2": 1.0}}, "no coordinate, speed or state 'bead.q2'"),

@@ -241,15 +241,22 @@ def with_partial_section(
 ) -> Program:
     """Return a program with a section of its partial derivatives; constants of this section come last.
 
-    Without ``improved``, no pass but the search for constants changes the section.
+    Without ``improved``, no pass but the search for constants changes the section, whose results may contain
+    constants of the program.
     """
-    constants = _further_constants(program, system)
     if improved:
+        constants = _further_constants(program, system)
         graph, _ = improve(wanted.results, constants, search=wanted.search)
     else:
+        constants = Constants.of(_definitions(program), system.parameters)
         graph = hoist(Graph(wanted.results), constants)
     found = _with_constants(program, constants, [graph])
     return replace(found, partial_rates=(section(wanted.name, wanted.labels, graph),))
+
+
+def _definitions(program: Program) -> dict[Expr, Expr]:
+    """Return the definitions of a program's constants."""
+    return dict(zip(program.constants, program.precompute.results, strict=True))
 
 
 def _further_constants(program: Program, system: Description) -> Constants:
@@ -345,7 +352,7 @@ def _value_of_rate(rate: Expr, known: Expr) -> tuple[Expr, Expr] | None:
 
 def _with_known_constants(program: Program, outputs: Sequence[Expr]) -> list[Expr]:
     """Return outputs with the program's names for their constants, and no other names."""
-    definitions = dict(zip(program.constants, program.precompute.results, strict=True))
+    definitions = _definitions(program)
     constants = Constants.of(definitions)
     hoisted = hoist(Graph(outputs), constants).roots
     new: Mapping[Expr, Expr] = {

@@ -29,9 +29,9 @@ class Constants:
         self.finished: set[Expr] = set()  # nodes whose constants all have names
 
     @classmethod
-    def of(cls, definitions: Mapping[Expr, Expr]) -> Constants:
+    def of(cls, definitions: Mapping[Expr, Expr], taken: Iterable[str] = ()) -> Constants:
         """Return a table of the constants of a program, with their definitions."""
-        found = cls(name.data.name for name in definitions)
+        found = cls([*taken, *(name.data.name for name in definitions)])
         named = {name: value for name, value in definitions.items() if value.kind not in ("number", "symbol")}
         found.definitions = named
         found._names = {value: name for name, value in named.items()}
