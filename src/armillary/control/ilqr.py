@@ -166,8 +166,13 @@ def read_quadratic_problem(
 
 def target_states(motion: Plant, target: object) -> np.ndarray:
     """Return the states of a target by name, zero where it names nothing."""
-    found, names = np.zeros(len(motion.states)), [p.name for p in motion.states]
-    for name, value in own_values(motion.states, table(target, "target="), "target=").items():
+    return named_states(motion, target, "target=", np.zeros(len(motion.states)))
+
+
+def named_states(motion: Plant, given: object, what: str, others: np.ndarray) -> np.ndarray:
+    """Return states with values by name; states without one are as in ``others``."""
+    found, names = others.copy(), [p.name for p in motion.states]
+    for name, value in own_values(motion.states, table(given, what), what).items():
         found[names.index(name)] = value
     return found
 

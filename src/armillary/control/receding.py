@@ -16,9 +16,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from armillary.algebra.arguments import check_finite_elements, count, read_only, real, reals, table
-from armillary.control.ilqr import Routines, Search, read_guess, read_quadratic_problem, target_states
-from armillary.control.plant import own_values, steered_plant
+from armillary.algebra.arguments import check_finite_elements, count, read_only, real, reals
+from armillary.control.ilqr import (
+    Routines,
+    Search,
+    named_states,
+    read_guess,
+    read_quadratic_problem,
+    target_states,
+)
+from armillary.control.plant import steered_plant
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping
@@ -116,10 +123,7 @@ class RecedingRegulator:
     def _read_state(self, state: object) -> np.ndarray:
         factors = self._motion.factors[0]
         if isinstance(state, Mapping):
-            found, names = self._first_x.copy(), self.states
-            for name, value in own_values(self._motion.states, table(state, "state"), "state").items():
-                found[names.index(name)] = value
-            return found
+            return named_states(self._motion, state, "state", self._first_x)
         given = reals(state, "state", ParameterError)
         if given.shape != factors.shape:
             raise ParameterError(f"a state has {len(factors)} numbers: {', '.join(self.states)}")
