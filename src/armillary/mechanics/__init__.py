@@ -5,9 +5,9 @@ speeds, as expressions (for a program) or as numbers (for one state).
 
     tree/         links of a system, their kinematics, inertia and loads
     constraints/  rows, dependent speeds, reduced equations, closing of loops, reactions
-    massless.py   motions that move no mass, from the pivots of mass_sweep.py
-    contact/      contacts without compliance: the decision which of them stick, slide or open
+    massless.py   motions that move no mass, found from the pivots that mass_sweep.py computes
+    contact/      contacts without compliance: which of them stick, slide or open
 
-Each folder imports from those above it. Read ``tree/tree.py`` first, then ``tree/build.py``,
-``tree/regroup.py``, ``tree/kinematics.py`` and ``tree/mass_matrix.py``.
+Each folder imports only from those above it in this list. Read ``tree/tree.py`` first, then
+``tree/build.py``, ``tree/regroup.py``, ``tree/kinematics.py`` and ``tree/mass_matrix.py``.
 """

@@ -40,18 +40,19 @@ from armillary.model.description import Description
 
 # Equations of motion of the independent speeds alone.
 #
-# With u̇_d = Σ A_dr u̇_r + c_d, where the acceleration remainders already include the c_d,
+# The rates of the dependent speeds are u̇_d = Σ A_dr u̇_r + c_d. The right sides f already include the effect
+# of the known parts c_d, so
 #
 #     (M_rs + Σ_d A_dr M_ds + …) u̇_s = f_r + Σ_d A_dr f_d,     in matrices AᵀM A u̇ = Aᵀ f
 #
-# which are Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985,
+# These are Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985,
 # sections 2.13 and 2.14).
 
 
 def reduced_equations(
     equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]]
 ) -> ImplicitEquations:
-    """Return the equations of the independent speeds; ``factors`` are A_dr by dependent, then by speed r."""
+    """Return the equations of the independent speeds; ``factors[d][r]`` is A_dr."""
     if not factors:
         return equations
     independent = [k for k in sorted(equations.force) if k not in factors]
@@ -96,7 +97,7 @@ def _reduced_row(row: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, S
 def dependent_rates(
     tree: Tree, x: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]
 ) -> dict[int, Scalar]:
-    """x of all speeds; for dependent speeds x_d = Σ A_dr x_r + c_d."""
+    """Return the rates x of all speeds; for dependent speeds x_d = Σ A_dr x_r + c_d."""
     result = dict(x)
     for link in tree.links:
         for d in link.degrees:
@@ -128,22 +129,22 @@ def _products(
     return result
 
 
-# Constrained accelerations from the forces of the constraints, with any formalism for trees.
+# Accelerations under constraints, from the forces λ of the constraints, with any formalism for trees.
 #
-# With x₀ the accelerations of the tree without constraints, and X_k the accelerations for a unit force of
-# constraint k at rest and without loads,
+# x₀ are the accelerations of the tree without constraints. X_k are the accelerations that a unit force of
+# constraint k causes at rest and without loads. Then
 #
 #     x = x₀ + Σ_k X_k λ_k        Σ_k (J_i X_k) λ_k = −(γ_i + J_i x₀)
 #
-# The matrix J M⁻¹ Jᵀ has one row for each constraint, so a long chain that is closed once costs little more
-# than an open one. The columns X_k share all terms of inertia with x₀.
+# The matrix J_i X_k (J M⁻¹ Jᵀ) has one row for each constraint, so a long chain that is closed once costs
+# little more than an open one. The terms of inertia are the same in x₀ and in all X_k.
 
 
 class TreeFormalism(Protocol):
-    """The accelerations of a tree; with ``at_rest``, from the loads alone, at rest and without gravity."""
+    """A function that returns the accelerations of a tree under loads."""
 
     def __call__(self, tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-        """x by speed index."""
+        """Return the accelerations x by speed index; if ``at_rest``, with zero speeds and without gravity."""
 
 
 def constrained_accelerations(
@@ -153,7 +154,11 @@ def constrained_accelerations(
     constraints: Sequence[ConstraintRow],
     remainders: Sequence[Scalar],
 ) -> dict[int, Scalar]:
-    """x by speed index, for a tree whose dependent speeds are free and have values that satisfy the rows."""
+    """Return the accelerations x by speed index, under ``constraints`` with the ``remainders`` γ.
+
+    In ``tree`` the dependent speeds are unknowns, as if there were no constraints; their values must satisfy
+    the constraints.
+    """
     free = accelerations(tree, applied)
     if not constraints:
         return free
@@ -182,20 +187,21 @@ def _dot(row: dict[int, Scalar], x: dict[int, Scalar]) -> Scalar:
     return value
 
 
-# Speeds after a constraint begins suddenly: its impulse changes all speeds at once.
+# Speeds after a constraint begins suddenly: its impulse Λ changes all speeds from u⁻ to u⁺ at once.
 #
 #     M (u⁺ − u⁻) = Jᵀ Λ        J u⁺ + b = 0
 #
-# For locked joints the rows of J are unit vectors. Loads are finite and have no effect.
+# For locked joints the rows of J are unit vectors. Loads are finite, so they do not change speeds at once.
 #
-# In the configuration after the impulse, u = P u' + k with the independent speeds u' (k: known parts of
-# dependent and given speeds, zero for locked speeds). The impulse of this configuration's constraints has no
-# component along P, so
+# In the configuration after the impulse, u = P u' + k with the independent speeds u'. The elements of k are
+# the known parts of dependent and given speeds, and zero for locked speeds. Constraints do no work on the
+# motions P that they allow, Pᵀ Jᵀ Λ = 0, so
 #
 #     Pᵀ M (u⁺ − u⁻) = 0,      PᵀM P (u'⁺ − u'⁻) = Pᵀ M (u⁻ − P u'⁻ − k)
 #
-# where M is the mass matrix of all speeds. The elements of the bracket are zero for independent speeds; in a
-# tree without loops the others are the speeds of the joints that are locked.
+# where M is the mass matrix of all speeds. The elements of u⁻ − P u'⁻ − k are zero for independent speeds. In
+# a tree without loops, the only other elements are the speeds of the joints that are locked, before the
+# impulse.
 
 
 def speeds_after_impulse(
@@ -205,9 +211,10 @@ def speeds_after_impulse(
     locked: frozenset[int],
     names: Sequence[str],
 ) -> dict[int, Scalar]:
-    """u⁺ by index, of all speeds that are not prescribed.
+    """Return u⁺ by index, of all speeds that are not prescribed.
 
-    ``tree`` is the system without constraints and locks, ``elimination`` that of the locked configuration.
+    ``tree`` is the system without constraints and locks. ``elimination`` belongs to the configuration after
+    the impulse, ``before`` are the speeds u⁻, and ``locked`` the indices of the speeds that are locked.
     """
     matrix = mass_matrix(tree)
     unknown = [d.index for link in tree.links for d in link.degrees if not d.prescribed]
@@ -232,21 +239,21 @@ def _row_product(matrix: Mapping[tuple[int, int], Scalar], i: int, vector: Mappi
     return value
 
 
-# The least changes of speeds that satisfy the constraints, while some speeds keep their values.
+# The smallest changes δ of speeds u after which the constraints hold, while some speeds keep their values.
 #
 #     J (u + δ) + b = 0,   Σ (δ_j/s_j)² least:   δ = −W Jᵀ λ,   J W Jᵀ λ = J u + b,   W = diag(f_j s_j²)
 #
 # where s_j are the sizes of speeds (loop_closing.py) and f_j is 1 for a speed that may change, else 0. Runs
-# use this if events set dependent speeds. The start of a run also handles redundant rows and nearly singular
-# positions (solver/assembly.py).
+# compute these changes if an event sets a dependent speed. At the start of a run solver/assembly.py does this
+# instead, also with redundant rows and near singular positions.
 
 
 def least_changes(
     rows: Sequence[ConstraintRow], before: Sequence[Scalar], free: Sequence[Scalar], sizes: Sequence[Scalar]
 ) -> dict[int, Scalar]:
-    """δ of the speeds in the rows, by index, for rows that are independent of each other.
+    """Return δ by speed index, for the speeds that occur in ``rows``; the rows must be independent.
 
-    ``before`` are u, ``free`` f and ``sizes`` s of all speeds.
+    ``before``, ``free`` and ``sizes`` are u, f and s of all speeds.
     """
     coupled = sorted({j for row in rows for j in row.coefficients})
     weight = {j: fn.named(times(free[j], times(sizes[j], sizes[j])), f"weight_{j + 1}") for j in coupled}
@@ -274,12 +281,13 @@ def least_changes(
     return changes
 
 
-# Forces and moments in joints, of constraints and of given motion, from known accelerations.
+# Reactions in joints, forces of constraints, and efforts of prescribed motion, from known accelerations.
 #
 # The wrench that passes through a joint is the inertia force of all links beyond it less the loads on them.
-# Its component along a dependent speed comes from the constraints, τ_d = Σ λ_i J_id, which determines their
-# forces λ; its component along a prescribed speed is the effort. Inertia is not regrouped here: inertia that
-# regrouping moves across a joint would be missing from the joint's reaction.
+# The component τ_d of this wrench along a dependent speed comes from the constraints, τ_d = Σ λ_i J_id; these
+# equations determine the constraint forces λ. The component along a prescribed speed is the effort. The tree
+# is used without regrouping (regroup.py): inertia that regrouping moves across a joint would be missing from
+# the joint's reaction.
 
 
 def placeholders(system: Description) -> set[Expr]:
@@ -312,7 +320,7 @@ def reaction_values(
 
 
 def constraint_forces(reduction: Reduction, tau: Mapping[int, Scalar]) -> dict[str, Scalar]:
-    """λ by constraint, without redundant constraints, whose forces are not determined."""
+    """Return λ by constraint; redundant constraints are left out, since their forces are not determined."""
     elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
     return {row.constraint.name: value for row, value in zip(elimination.kept, found, strict=True)}
@@ -343,7 +351,10 @@ def joint_wrenches(
     forces: Mapping[str, Scalar],
     bodies: Collection[str],
 ) -> dict[str, tuple[Scalar, ...]]:
-    """Return the force and moment on bodies from their joints, six numbers in body axes; ``forces`` are λ."""
+    """Return the force and moment of its joint on each of ``bodies``: six numbers in body axes.
+
+    ``own`` are the net wrenches of the links, and ``forces`` the constraint forces λ.
+    """
     if not bodies:
         return {}
     net = list(own)

@@ -1,20 +1,22 @@
 """The choice of a dependent speed for each constraint, and the detection of redundant constraints.
 
-The rule prefers the speed that occurs in the fewest other constraints, since the speed has to be replaced in
-each of them; among equals it prefers a speed with a constant factor, then one whose factor has a constant
-part, then the outermost (Sayers 1990, section 8.3). The choice also uses numbers: the factors at a few places
-of the motion, with loops closed. A speed whose factor is small at the start of runs is not made dependent. A
-row whose remainder is zero at these places is redundant, even if algebra does not show it (as in a Bricard
-mechanism).
+The factor of a speed in a row is its coefficient there. The rule prefers the speed that occurs in the fewest
+other constraints, since the speed has to be replaced in each of them. Among equals it prefers a speed with a
+constant factor, then one whose factor has a constant part, then the one of the outermost joint (Sayers 1990,
+section 8.3). The choice also uses numbers: the values of the factors at a few places of the motion, with
+loops closed. A speed whose factor is small at the start of runs is not made dependent. If all coefficients of
+a row vanish at these places after earlier dependent speeds have been substituted, the row is redundant, even
+if algebra does not show it (as in a Bricard mechanism).
 
-The choice is made with the default parameters, since a program has one choice. Runs watch the quality of the
-choice relative to sizes, which are functions of the parameters. So a ball of ten times the default radius is
-judged by its own radius.
+The equations have one choice for all values of the parameters, so the choice is made with the defaults. Runs
+watch the quality of the choice relative to sizes, which are functions of the parameters: a ball of ten times
+the default radius is judged by its own radius.
 
 ``partition`` chooses dependent speeds from the numerical factors at one place, so that none is much faster
 than the independent speeds. It selects rows and columns of J by complete pivoting and prefers speeds that are
-already dependent if they are nearly as good. Then it exchanges dependent and independent speeds while some
-factor |A_dr| exceeds two; each exchange enlarges the determinant of J_d by that factor.
+already dependent if they are nearly as good. The dependent speeds are then u_d = Σ A_dr u_r with independent
+speeds u_r. While some factor |A_dr| exceeds two, the speeds d and r are exchanged; each exchange multiplies
+the determinant of J_d, the columns of the dependent speeds, by this factor.
 
 Source: coordinate partitioning, Wehage & Haug (1982), with the exchange of maximum-volume submatrices.
 """
@@ -42,19 +44,20 @@ from armillary.mechanics.constraints.rows import (
     square_sum,
 )
 
-STRONG = 0.5  # share of the largest element, above which a speed stays dependent
+STRONG = 0.5  # share of the largest remaining element, above which the present pair of a row is kept
 OUTRUN = 2.0  # factor |A_dr| above which a dependent speed is exchanged
 NOISE = 1e-10  # factors up to this are rounding errors
-NO_FACTOR = 1e-8  # share of the largest factor, below which an element counts as zero
-FAIR = 0.05  # share of the best conditioning with modes, above which joints alone are preferred
+NO_FACTOR = 1e-8  # largest element that counts as zero, if rows have the length one
+# Share of the conditioning with all speeds, above which the choice among speeds of joints alone is preferred.
+FAIR = 0.05
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
 
 
 def sizes_by_kind(largest: np.ndarray, kinds: Sequence[object]) -> np.ndarray:
-    """Return, for each speed, the largest factor among speeds of its kind, to make factors comparable.
+    """Return the size of each speed: the largest factor among all speeds of its kind, or 1 if that is zero.
 
-    ``largest`` has the largest factor of each speed.
+    Factors divided by these sizes are comparable. ``largest`` has the largest factor of each speed.
     """
     sizes = np.ones(len(largest))
     for kind in set(kinds):
@@ -73,8 +76,9 @@ def partition(
 ) -> Pairs:
     """Return pairs of each independent row and its dependent speed.
 
-    ``sizes`` (by speed) make speeds comparable, ``now`` are the present pairs. ``modal`` speeds become
-    dependent only if speeds of joints do not suffice or are badly conditioned.
+    ``sizes`` (by speed) make speeds comparable, ``now`` are the present pairs. Speeds in ``kept_free`` are
+    never made dependent. Speeds of modes, in ``modal``, become dependent only if speeds of joints do not
+    suffice or give a badly conditioned choice.
     """
     if modal:
         pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
@@ -99,7 +103,7 @@ def partition(
 
 
 def _conditioning(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> float:
-    """Return the conditioning of a choice: the smallest singular value of its part of J."""
+    """Return the smallest singular value of the rows and columns of J in ``pairs``, with scaled columns."""
     part = (jacobian / sizes)[np.ix_([i for i, _ in pairs], [j for _, j in pairs])]
     return float(np.linalg.svd(part, compute_uv=False)[-1]) if pairs else 0.0
 
@@ -129,7 +133,7 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
 
 
 def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
-    """Return the dependent and the independent speed with the largest |A_dr| if it exceeds OUTRUN."""
+    """Return the speeds (d, r) with the largest |A_dr| if it exceeds OUTRUN, else `None`."""
     rows, dependent = [i for i, _ in pairs], [j for _, j in pairs]
     rest = [j for j in allowed if j not in dependent]
     if not rest or not pairs:
@@ -140,10 +144,11 @@ def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple
 
 
 _WEAK = 0.2  # share of the largest factor in a row, below which a speed is not made dependent
-_FAIR = 0.05  # scaled factor of a joint in a row, above which modes stay independent
-_OUTRUN = 5.0  # factor |A_dr| at the start of runs, above which ``partition`` makes the choice
+_FAIR = 0.05  # scaled factor of a joint's speed in a row, above which modes stay independent in this row
+_OUTRUN = 5.0  # factor |A_dr| at the start of runs, above which ``partition`` makes the choice instead
 _NOTHING = 1e-8  # share of the largest factor of a kind, below which a factor is a rounding error
-_BLOWN_UP = 100.0  # ratio of a row's remainder to the row, squared, above which a poor pivot is the cause
+# Squared ratio of a row after substitution to the row before, above which an earlier pivot was nearly zero.
+_BLOWN_UP = 100.0
 
 Otherwise = TypeVar("Otherwise", float, None)
 
@@ -159,7 +164,10 @@ class Evaluate(Protocol):
         """Return the values of expressions at the places, with the default parameters."""
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
-        """Return the expressions at one place as functions of the parameters, by default at its maximum."""
+        """Return the expressions at one place, as functions of the parameters alone.
+
+        By default each expression is taken at the place where its magnitude is largest.
+        """
 
 
 def choose_dependent_speeds(
@@ -175,15 +183,16 @@ def choose_dependent_speeds(
     given: Mapping[Expr, str] | None = None,
     locked: Collection[str] = (),
 ) -> Elimination:
-    """Return the elimination of a dependent speed for each row; speeds of one of the ``kinds`` share a unit.
+    """Choose a dependent speed for each row, and return the elimination of these speeds.
 
-    ``row_sizes`` make rows of different units comparable (loop_closing.py). A speed in ``kept_free`` becomes
-    dependent only if the row holds no other, a ``modal`` speed only if no joint has a fair share in the row:
-    a mode moves a node only a little, so it would have to move fast to close a loop.
+    ``kinds`` are the dimensions of the speeds: speeds of one kind have one size. ``row_sizes`` make rows of
+    different units comparable (loop_closing.py). A speed in ``kept_free`` becomes dependent only if the row
+    has no other speed. A ``modal`` speed becomes dependent only if all speeds of joints have small factors in
+    the row: a mode moves a node only a little, so it would have to move fast to close a loop.
 
-    ``wanted`` maps constraints to speeds chosen before, in the order of elimination. Without it, rows of
-    positions come before rows of speeds: of two equivalent rows, the row of a position must stay. ``given``
-    maps prescribed speeds to words for the prescription.
+    ``wanted`` maps constraints to speeds that have already been chosen, in the order of elimination. Without
+    it, rows of positions come before rows of speeds, so that of two equivalent rows the row of a position is
+    kept. ``given`` maps prescribed speeds to words for error texts; ``locked`` names the locked speeds.
     """
     # Rows of equal size are not scaled: their factors are compared directly.
     rows = dict(zip(found, row_sizes if len(set(row_sizes)) > 1 else [1.0] * len(found), strict=True))
@@ -212,12 +221,12 @@ def choose_dependent_speeds(
 
 
 def conditioning(elimination: Elimination) -> Expr | None:
-    """Return the quality of a choice of dependent speeds: 1 at best, 0 if singular, `None` if constant.
+    """Return the conditioning of a choice of dependent speeds: 1 at best, 0 if singular, `None` if constant.
 
         min( (p/s_p)² / Σ (a_j/s_j)²,  1/max(1, (A_dr s_d/s_r)²) )
 
-    with the pivots p of the rows a and sizes s. This quality compares different choices; runs watch another
-    one, which compares A with its value at the start of runs.
+    with the pivots p of the rows a and sizes s. It serves to compare choices. The quality that runs watch
+    differs: it compares A with the value of A at the start of runs.
     """
     growth = [
         fn.named(times(times(a, a), (elimination.sizes[d] / elimination.sizes[r]) ** 2), f"outrun_{d}_{r}")
@@ -270,10 +279,12 @@ def _eliminate_rows(
 def _remainder_size(
     whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate
 ) -> Scalar:
-    """Return the squared size of a row's remainder, the largest over the places of the wide sample.
+    """Return the usual value of ``whole``, the squared size of a row after substitution of dependent speeds:
+    the largest over the places of the wide sample.
 
-    A choice of dependent speeds that is good elsewhere may have a pivot near zero at one of the places. There
-    the remainders of the following rows are enormous. Then return the size of the row before elimination.
+    A choice of dependent speeds that is good elsewhere may have a pivot near zero at one of the places, and
+    then the coefficients of the following rows are enormous there. In this case the function returns the
+    squared size of the row before substitution.
     """
     before = square_sum(row.coefficients, sizes)
     left, own = (float(np.max(np.abs(v))) for v in evaluate.wide([whole, before]))
@@ -304,7 +315,9 @@ def _is_outrun(result: Elimination, sizes: Mapping[int, float], evaluate: Evalua
 
 
 def _growth_quality(result: Elimination, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> list[Expr]:
-    """1/max(1, (A_dr/A⁰)²), with A⁰ the larger of 1 and the value of A_dr at the start of runs."""
+    """Return [1/max(1, (A_dr/A⁰)²)], with A⁰ the larger of 1 and |A_dr| at the start of runs; [] if no A_dr
+    varies. The maximum is over all d and r, and each A_dr is scaled by the sizes of its speeds.
+    """
     squares = []
     varying = _varying_factors(result)
     at_start = evaluate.sized([a for *_, a in varying], 0)
@@ -323,7 +336,7 @@ def _choose_by_numbers(
     avoided: _Avoided,
     evaluate: Evaluate,
 ) -> list[tuple[ConstraintRow, int]]:
-    """Return rows and their dependent speeds, in a choice by numbers at the start of runs."""
+    """Return rows with their dependent speeds, chosen by ``partition`` from factors at the start of runs."""
     J = np.zeros((len(in_order), len(sizes)))
     for i, row in enumerate(in_order):
         values = evaluate(list(row.coefficients.values()))
@@ -339,7 +352,7 @@ def _choose_by_numbers(
 def _sizes(
     weights: Mapping[ConstraintRow, float], evaluate: Evaluate, kinds: Sequence[object]
 ) -> dict[int, float]:
-    """Return, by speed, the largest factor in any row of speeds of its kind."""
+    """Return the size of each speed by index: the largest factor in any row among speeds of its kind."""
     largest = np.zeros(len(kinds))
     for row, weight in weights.items():
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
@@ -360,7 +373,7 @@ def _run_sizes(
 
 
 def largest_of(values: Sequence[Scalar], otherwise: Otherwise) -> Scalar | Otherwise:
-    """Return the largest of numbers and constants, or ``otherwise`` if all are rounding errors."""
+    """Return the largest of numbers and constants, or ``otherwise`` if all are numbers below NOISE."""
     known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
     varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
     if not varying:

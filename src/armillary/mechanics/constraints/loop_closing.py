@@ -31,14 +31,15 @@ from armillary.model.units import default_value
 from armillary.numerics.language import Roots
 from armillary.numerics.python_functions import python_functions, set_lengths
 
-# Sizes of coordinates of different kinds: motions of equal effect, by which different units are compared.
+# Sizes of coordinates: amounts of motion with the same effect, by which coordinates of different units are
+# compared.
 #
 # The size of an angle is one. The size of another kind of coordinate is the amount that changes the gaps of
-# loops as much as one radian does: the largest such ratio among groups of rows of one dimension, or one unit
-# of the SI if no group holds both kinds. The size of a row is the largest gap that a motion of one size makes
-# in any row of its dimension, so that gaps of lengths and of angles have equal weight in one norm. Sizes are
-# functions of the parameters, so that limits of steps scale with the mechanism: they are the same in metres
-# and millimetres, for a watch and for a crane.
+# loops as much as one radian does. This amount is computed for each group of rows that share a dimension, and
+# the largest is taken; it is one unit of the SI if no group depends on both kinds. The size of a row is the
+# largest gap that a motion of one size makes in any row of the same dimension, so that gaps of lengths and of
+# angles have equal weight in one norm. Sizes are functions of the parameters, so the limits of steps, which
+# are stated in sizes, suit any unit of length and any mechanism, from a watch to a crane.
 
 _LEAST = 1e-3  # least size, as a share of its value with the default parameters
 
@@ -47,7 +48,7 @@ KnownSizes = Mapping[Dimension | None, float]
 
 
 def unit_sizes(system: Description) -> Sizes:
-    """Return one unit of the SI for every kind of coordinate, in the units of the system."""
+    """Return the value of one SI unit, in the system's own units, for every kind of coordinate."""
     kinds = {q.dimension for q in system.coordinates} | {speed_kind(u) for u in system.speeds}
     return {kind: 1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds}
 
@@ -61,7 +62,7 @@ Factors = Sequence[tuple[int, int, Scalar]]  # row, speed, and the factor of the
 
 
 def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
-    """Return the magnitudes of all factors as functions of the parameters."""
+    """Return the largest magnitudes of all factors in the sample, as functions of the parameters."""
     factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
     return [(i, j, magnitude(value)) for (i, j, _), value in known]
@@ -110,7 +111,7 @@ def row_sizes(
 def estimated_sizes(
     system: Description, found: Sequence[ConstraintRow], factors: Sequence[tuple[int, int, float]]
 ) -> tuple[KnownSizes, list[float]]:
-    """Return the sizes of kinds and of rows for numerical factors.
+    """Return the sizes of the kinds of coordinates and of the rows, as numbers, for numerical factors.
 
     They are rounded to six digits, so that choices based on them do not depend on the last bits of sines.
     """
@@ -130,14 +131,14 @@ def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
 
 
 def _bound_size(size: Scalar, sample: Evaluate | None) -> Scalar:
-    """Return a size with a lower bound, so that it vanishes for no values of the parameters."""
+    """Return a size with a lower bound, so that it is positive for all values of the parameters."""
     if not isinstance(size, Expr) or sample is None:
         return size
     return as_expr(fn.maximum(size, _LEAST * float(sample([size])[0][0])))
 
 
 def _dimension(row: ConstraintRow) -> Dimension | None:
-    """Return the dimension of a row's gap; `None` if parameters without units leave it open."""
+    """Return the dimension of a row's gap; `None` if it is unknown, since a parameter has no units."""
     if row.constraint.position is not None:
         return row.constraint.position.dimension
     speed = row.constraint.speed.dimension
@@ -146,15 +147,15 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
 
 # The constraints as numbers, and the closing of loops while equations are derived.
 #
-# A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so its matrix is that of the
-# constraints, J δ = −Φ, which numerics/roots.py solves for the shortest δ. Rows and motions are divided by
-# their sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, which
-# keeps given values: see solver/assembly.py.
+# A correction of the coordinates is a small motion, q += N δ with q̇ = N u. So the gaps Φ are removed by
+# J δ = −Φ, with the matrix J of the constraints; numerics/roots.py finds the shortest δ. Rows and motions are
+# divided by their sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled
+# code that changes values given by the user only if it must: see solver/assembly.py.
 
 
 @dataclass(frozen=True)
 class GeometryLayout:
-    """The order of the numbers of a geometry: gaps Φ, known parts b, then the elements of J and of N."""
+    """The order of the numbers that a `Geometry` computes: gaps Φ, known parts b, elements of J and of N."""
 
     coordinates: int
     speeds: int
@@ -166,21 +167,21 @@ class GeometryLayout:
 
     @cached_property
     def matrix_indices(self) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the elements of J and of N in these matrices, row after row."""
+        """The indices, in J and in N stored row after row, of the elements that are computed."""
         both = (self.jacobian, self.rates)
         found = [np.array([i * self.speeds + j for i, j in matrix], dtype=int) for matrix in both]
         return found[0], found[1]
 
     @cached_property
     def owners(self) -> tuple[np.ndarray, ...]:
-        """Rows of gaps; rows and speeds of the elements of J; speeds of the elements of N."""
+        """Index arrays: the row of each gap; row and speed of each element of J; speed of each one of N."""
         row, speed = (np.array([e[k] for e in self.jacobian], dtype=int) for k in (0, 1))
         return np.array(self.gaps, dtype=int), row, speed, np.array([j for _, j in self.rates], dtype=int)
 
     def sized(self, sizes: np.ndarray, row_sizes: np.ndarray) -> np.ndarray:
-        """Return the factors by which all numbers are scaled to the sizes of rows and motions.
+        """Return the factors that scale all numbers to the sizes of rows and motions.
 
-        They have the leading axes of ``sizes``.
+        If ``sizes`` and ``row_sizes`` have leading axes, one for several places, the factors have them too.
         """
         gaps, row, speed, moved = self.owners
         rows = 1.0 / row_sizes
@@ -205,7 +206,7 @@ class GeometryLayout:
 
 @dataclass(frozen=True)
 class GeometryValues:
-    """Φ of the rows that have one, b, J and N at one place, or at several."""
+    """Values at one place, or at several along a first axis: Φ of the rows with a gap, b, J and N."""
 
     gap: np.ndarray
     known: np.ndarray
@@ -223,11 +224,11 @@ class Geometry:
 
     layout: GeometryLayout
     values: Callable[[float, np.ndarray], np.ndarray]
-    sizes: np.ndarray | None = None  # of the speeds: amounts of motion with the same effect, None: 1
-    row_sizes: np.ndarray | None = None  # of the rows: gaps that such motions make
+    sizes: np.ndarray | None = None  # sizes of the speeds; `None`: all are 1
+    row_sizes: np.ndarray | None = None  # sizes of the rows
 
     def in_sizes(self) -> Geometry:
-        """Return the geometry with rows and motions divided by their sizes: δ_j counts sizes of speed j."""
+        """Return the geometry with rows divided by their sizes, and motions δ_j in units of their sizes."""
         if self.sizes is None or self.row_sizes is None:
             return self
         factors = self.layout.sized(self.sizes, self.row_sizes)
@@ -239,15 +240,17 @@ class Geometry:
     def largest_gap(self, here: GeometryValues) -> float:
         """Return the largest ratio of a gap to the largest element of J in its row.
 
-        If all elements of a row vanish near a singular place, LEAST_SIZE of the largest element of all rows
-        replaces them: rounding errors keep the gap from becoming smaller.
+        The largest element of a row counts as at least LEAST_SIZE times the largest element of all rows. All
+        elements of a row may vanish near a singular place, while rounding errors keep its gap from vanishing.
         """
         sizes = np.max(np.abs(here.jacobian[list(self.layout.gaps)]), axis=1, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SIZE * np.max(sizes, initial=0.0))
         return float(np.max(np.abs(here.gap) / np.where(sizes > 0.0, sizes, 1.0), initial=0.0))
 
     def close(self, t: float, q: np.ndarray, tries: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return coordinates near q with gaps closed by motions of all joints, and the gaps that remain."""
+        """Close the gaps by motions of all joints from q, in at most ``tries`` steps; return the coordinates
+        and the remaining gaps.
+        """
         run = _Closing(self, t, q, tries)
         _FUNCTIONS["find_root"](run)
         return run.place, run.here.gap
@@ -314,9 +317,9 @@ _FAR = 1.0  # the same, if the constraints lose rank at the first place
 _WEAKER = 0.1  # rank is lost if the last singular value of J is below this share of its value elsewhere
 _RANK = 1e-6  # share of the largest singular value of J, above which a singular value counts for the rank
 _SHUT = 1e-8  # largest gap of a closed loop, in sizes
-_TRIES = 30
-_TIMES = (0.0, 0.37, 1.13, 2.9)
-_DIGITS = 6  # decimals of the coordinates, in sizes, at which ``sized`` evaluates
+_TRIES = 30  # most steps of Newton's method
+_TIMES = (0.0, 0.37, 1.13, 2.9)  # times of the places
+_DIGITS = 6  # decimals, in sizes, to which ``sized`` rounds the coordinates
 
 
 def geometry_expressions(
@@ -398,8 +401,9 @@ class MotionSample:
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
         self.wide = self
         if _starts_singular(geometry, places):
-            # Near a flat position all constraints are weak. Runs compare the strength of constraints with
-            # the usual one, so sample this farther away: otherwise runs would not notice flat positions.
+            # Near a flat position all constraints are weak. Runs compare the strength of the constraints with
+            # their usual strength, which must therefore be sampled farther away: otherwise a run would take
+            # a flat position for a usual one.
             found_far = (_close_from(geometry, t, start, sizes, _FAR, chance) for t in _TIMES)
             far = [place for place in found_far if place is not None]
             if len(far) == len(places):
@@ -415,9 +419,9 @@ class MotionSample:
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
         """Return expressions at one place of the sample as functions of the parameters alone.
 
-        By default each is evaluated at the place of its largest magnitude with the default parameters; an
-        undefined expression is 0. Coordinates are rounded, so that generated code does not depend on the last
-        bits of closed loops; sizes need no more digits.
+        By default each expression is evaluated at the place where its magnitude is largest with the default
+        parameters. An expression that is not finite there gives 0. Coordinates are rounded, so that generated
+        code does not depend on the last bits of closed loops; sizes need no more digits.
         """
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         values = self(nodes)
@@ -452,7 +456,10 @@ def _is_parameter(s: Expr) -> bool:
 def _largest_factors(
     geometry: Geometry, start: np.ndarray, angles: Sequence[bool]
 ) -> list[tuple[int, int, float]]:
-    """Return (row, speed, largest magnitude) of the elements of J at angles near the start, loops open."""
+    """Return (row, speed, largest magnitude) of the elements of J at places near the start, with open loops.
+
+    Only angles are varied.
+    """
     chance, layout = np.random.default_rng(1990), geometry.layout
     first = len(layout.gaps) + layout.rows
     found = np.zeros(len(layout.jacobian))
@@ -471,10 +478,11 @@ def _close_from(
     away: float,
     chance: np.random.Generator,
 ) -> np.ndarray | None:
-    """Return a place near the start where all values are finite, with loops closed if possible; else None.
+    """Return a place near the start where all values are finite, with loops closed if possible, or `None`.
 
     Several distances from the start are tried: the angles of a joint may be singular at the start, and loops
-    may close only from elsewhere. But the constraints must be finite at the start.
+    may close only from elsewhere. If the first distance ``away`` is zero, the constraints must be finite at
+    the start; otherwise the result is `None`.
     """
     open_place = None
     layout = geometry.layout

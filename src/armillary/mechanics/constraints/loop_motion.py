@@ -33,9 +33,10 @@ from armillary.model.description import Description
 def movable_speeds(
     layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
-    """Return the speeds that may move, as masks for two attempts: the dependent speeds, then all in the rows.
+    """Return masks of the speeds that may change in each of two attempts to satisfy the constraints.
 
-    Speeds in ``held`` never move. With ``positions``, only constraints of positions count.
+    In the first attempt these are the dependent speeds, in the second all speeds that occur in the rows.
+    Speeds in ``held`` never change. With ``positions``, only constraints of positions count.
     """
     rows = set(layout.gaps) if positions else set(range(layout.rows))
     kept = [reduction.rows.index(row) for row in reduction.elimination.kept]
@@ -47,7 +48,7 @@ def movable_speeds(
 
 
 def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
-    """Return the words before and after the value of the gap, for the error that a row stays open."""
+    """Return the words before and after the value of the gap, in the error text of a loop that stays open."""
     row = reduction.rows[i]
     assert row.gap is not None
     sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
@@ -56,7 +57,7 @@ def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
 
 
 def redundant_text(reduction: Reduction) -> str:
-    """Return the error for constraints that are redundant at the default parameters but not in this run."""
+    """Return the error text for constraints that are redundant with default parameters, but not in a run."""
     redundant = [f"'{row.constraint.name}'" for row in reduction.elimination.redundant]
     first = (
         f"constraint {redundant[0]} is" if len(redundant) == 1 else f"constraints {', '.join(redundant)} are"
@@ -69,15 +70,16 @@ def redundant_text(reduction: Reduction) -> str:
 
 # Positions that closed loops can take, reached from the start of runs.
 #
-# The loops are moved along each direction that is free at the start, forwards and backwards, and along
-# prescribed motions. With two or three freedoms these walks miss most of the positions, so walks in random
-# directions start from places that were reached; with more freedoms, no number of walks would reach all
-# positions. A step is a tangent, q += N δ with J δ = −b dt, after which Newton's method closes the loops. All
-# walks make a step together, so that expressions are evaluated for all of them at once.
+# A walk is a sequence of small steps of a system whose loops stay closed. Walks begin at the start of runs,
+# go along each direction that is free there, forwards and backwards, and follow prescribed motions. With two
+# or three freedoms these walks miss most of the positions, so further walks go in random directions from
+# places that were reached. With more freedoms no practicable number of walks would reach all positions, so
+# there are no random walks. A step is along the tangent, q += N δ with J δ = −b dt; then Newton's method
+# closes the loops. All walks make a step together, so that expressions are evaluated for all of them at once.
 
 _STEP = 0.16  # largest component of a step, divided by its size; radians for angles, whose size is 1
 _STEPS = 42  # most steps of a walk: a little more than one turn
-_WIDE = 42  # most steps of all forward walks together: with many freedoms each walk is shorter
+_WIDE = 42  # steps that all forward walks together may make; with many freedoms each walk is shorter
 _WALKS = 24  # most walks from one start
 _FEW = (2, 3)  # numbers of freedoms for which random walks follow
 _RANDOM = (16, 4, 20)  # numbers of starts of random walks, of directions from each start, and of steps
@@ -98,7 +100,10 @@ class ReachedPlaces:
 def reached_places(
     system: Description, sampled: SampledRows, starts: np.ndarray | None = None
 ) -> ReachedPlaces:
-    """Return places that loops reach from ``starts`` (coordinates, a row each; default: start of runs)."""
+    """Return places that closed loops reach from ``starts``, by default from the start of runs.
+
+    ``starts`` has a row of coordinates for each start.
+    """
     walks = _Walks(system, sampled)
     starts = sampled.sample.start[None] if starts is None else starts
     found: list[tuple[float, np.ndarray]] = []
@@ -128,7 +133,7 @@ def reached_places(
 
 
 class _Walks:
-    """Walks of closed loops, several side by side; rows and speeds are divided by their sizes."""
+    """Walks of closed loops, all computed together; rows and speeds are divided by their sizes."""
 
     def __init__(self, system: Description, sampled: SampledRows) -> None:
         self._sample, self._layout = sampled.sample, sampled.sample.layout
@@ -162,7 +167,11 @@ class _Walks:
     def follow_directions(
         self, places: np.ndarray, directions: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
-        """Return places on walks along directions; a walk ends where loops stay open, or at its start."""
+        """Return (time, coordinates) after each step of walks along ``directions``, one walk from each place.
+
+        A walk ends where its loops cannot be closed, or when it has come back to its start. If
+        ``through_time``, time goes on and the walk follows the prescribed motions.
+        """
         start, times = places, np.zeros(len(places))
         visited: list[tuple[float, np.ndarray]] = []
         figures = self.figures(times, places)
@@ -219,7 +228,7 @@ class _Walks:
 
 
 def _shortest_steps(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the shortest δ with J δ = −right at each place; zero where J is not a number."""
+    """Return the shortest δ with J δ = −right at each place; numbers that are not finite count as zero."""
     if not right.shape[1]:
         return np.zeros((len(right), jacobians.shape[2]))
     usable = np.where(np.isfinite(jacobians), jacobians, 0.0)
@@ -230,7 +239,7 @@ def _shortest_steps(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _null_space(jacobians: np.ndarray) -> np.ndarray:
-    """Return the null space of J at each place as columns of an n × n matrix; the other columns are zero."""
+    """Return an n × n matrix for each place: some columns are a basis of J's null space, the others zero."""
     usable = np.where(np.isfinite(jacobians), jacobians, 0.0)
     if not jacobians.shape[1]:
         return np.repeat(np.eye(jacobians.shape[2])[None], len(jacobians), axis=0)
@@ -243,10 +252,11 @@ def _null_space(jacobians: np.ndarray) -> np.ndarray:
 # The choices of dependent speeds that the motion of closed loops needs, found before any run.
 #
 # A choice is rarely good at all positions of the loops, since its pivots vanish at some of them. Choices are
-# added, the most useful first, until each position has a good choice or none can be found for it.
+# added until each position has a good choice or no good choice can be found for it. In each round a few
+# positions without a good choice each propose one, and the most frequent proposal is added.
 
-_LEAST = 0.002  # least share of the places at which an added choice is the first good one
-_TRIED = 12  # most places without a good choice that propose one; the most frequent proposal is tried
+_LEAST = 0.002  # an added choice must be the first good one at this share of the places
+_TRIED = 12  # most places that propose a choice in one round
 
 
 @dataclass(frozen=True)
@@ -261,7 +271,7 @@ class DependentChoice:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices for one set of locked speeds: first that of the derivation, then the most useful ones."""
+    """The choices for one set of locked speeds: the choice of the derivation, then those added later."""
 
     found: tuple[DependentChoice, ...]
     places: np.ndarray  # places at which choices were rated: coordinates, a row each
@@ -340,7 +350,7 @@ def _rate_choice(elimination: Elimination, sampled: SampledRows, places: Reached
 def _choose_at_place(
     system: Description, sampled: SampledRows, own: Elimination, jacobian: np.ndarray, locked: frozenset[str]
 ) -> Configuration | None:
-    """Return the choice that a run would make at one place; `None` if J loses rank there."""
+    """Return the choice that a run would make at a place with this J; `None` if J loses rank there."""
     kinds = [u.dimension for u in system.speeds]
     sizes = sizes_by_kind(np.max(np.abs(jacobian), axis=0, initial=0.0), kinds)
     now = [(sampled.rows.index(own.kept[step.row]), step.speed) for step in own.steps]

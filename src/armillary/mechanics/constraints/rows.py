@@ -1,18 +1,18 @@
 """Constraints as rows of linear equations in the speeds, and their elimination.
 
-A constraint i of any kind gives
+A constraint i of any kind gives the equations
 
-    Σ_j J_ij u_j + b_i = 0          Σ_j J_ij u̇_j + γ_i = 0          Φ_i(q, t) = 0, if it keeps a position
+    Σ_j J_ij u_j + b_i = 0          Σ_j J_ij u̇_j + γ_i = 0          Φ_i(q, t) = 0
 
-The rows are taken in order. In each row the dependent speeds of earlier rows are substituted; then the row is
-solved for one speed (Sayers 1990, section 8.3). The result are the dependent speeds as functions of the
-independent ones,
+The last one applies only to constraints of positions; Φ_i is their gap. The rows are taken in order. In each
+row the dependent speeds of earlier rows are substituted; then the row is solved for one speed (Sayers 1990,
+section 8.3). The results are the dependent speeds as functions of the independent ones,
 
     u_d = Σ_r A_dr u_r + b_d        u̇_d = Σ_r A_dr u̇_r + c_d
 
-The steps of the elimination are kept. They solve J_d z = −g for any right side, which gives c from γ and the
-correction of the coordinates from Φ. In reverse order and transposed they solve J_dᵀ λ = τ, which gives the
-constraint forces.
+The steps of the elimination are stored. With J_d, the columns of J of the dependent speeds, these steps solve
+J_d z = −g for any right side g: this gives c from γ, and corrections of the coordinates from Φ. The
+transposed steps in reverse order solve J_dᵀ λ = τ, which gives the constraint forces.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from armillary.model.description import Constraint, Description, Prescription
 
 @dataclass(frozen=True, eq=False)
 class ConstraintRow:
-    """One constraint: coefficients J by speed index, b, and Φ if it keeps a position."""
+    """One constraint: coefficients J_ij by speed index j, ``known`` part b, and ``gap`` Φ, if it has one."""
 
     constraint: Constraint
     coefficients: dict[int, Scalar]
@@ -59,7 +59,10 @@ def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
 
 
 def speed_indices(system: Description, plain: Undimensioned) -> dict[Expr, int]:
-    """Return the index of each speed, converted by ``plain``, without speeds that ``plain`` replaces."""
+    """Return the index of each speed, by its symbol from ``plain``.
+
+    Speeds that ``plain`` replaces by other expressions are left out.
+    """
     read = [(plain(u), i) for i, u in enumerate(system.speeds)]
     return {u: i for u, i in read if u.kind == "symbol" and u.data.role == "speed"}
 
@@ -70,7 +73,7 @@ def remainders(
     plain: Undimensioned,
     given: Mapping[Expr, Prescription],
 ) -> list[Scalar]:
-    """γ of each row: the constraint's acceleration with zero for all accelerations that are not given."""
+    """Return γ of each row: the constraint's acceleration if the rates of all unknown speeds are zero."""
     rates = {u: as_expr(time_derivative(p.value)) for u, p in given.items()}
     known = {plain(a): plain(rates.get(u, ZERO)) for u, a in system.accelerations.items()}
     return [substitute(plain(row.constraint.acceleration), known) for row in kept]
@@ -78,32 +81,34 @@ def remainders(
 
 @dataclass(frozen=True, eq=False)
 class EliminationStep:
-    """The elimination of a row: p·z_speed = −(g + Σ uses_d z_d), then z_d += back_d z_speed for earlier d."""
+    """One step: p·z_speed = −(g_row + Σ uses_d z_d), then z_d += back_d z_speed for each d in ``back``."""
 
-    row: int
-    speed: int
-    inverse: Scalar
+    row: int  # index among the kept rows
+    speed: int  # the speed that becomes dependent
+    inverse: Scalar  # 1/p
     uses: dict[int, Scalar]
     back: dict[int, Scalar]
 
 
 @dataclass(eq=False)
 class Elimination:
-    """Dependent speeds by index: factors A of independent speeds, known parts b, and elimination steps."""
+    """The elimination of dependent speeds from rows, and measures of its conditioning."""
 
     kept: list[ConstraintRow] = field(default_factory=list)
     redundant: list[ConstraintRow] = field(default_factory=list)
     steps: list[EliminationStep] = field(default_factory=list)
-    factors: dict[int, dict[int, Scalar]] = field(default_factory=dict)
-    known: dict[int, Scalar] = field(default_factory=dict)
-    qualities: list[Expr] = field(default_factory=list)
-    strengths: list[Expr] = field(default_factory=list)
+    factors: dict[int, dict[int, Scalar]] = field(default_factory=dict)  # A_dr by indices d, then r
+    known: dict[int, Scalar] = field(default_factory=dict)  # b_d by index
+    qualities: list[Expr] = field(default_factory=list)  # one of them is small where this choice is singular
+    strengths: list[Expr] = field(default_factory=list)  # one is small where rows are nearly dependent
     pivots: list[Expr] = field(default_factory=list)  # the pivots that vary, divided by their sizes
     sizes: Mapping[int, Scalar] = field(default_factory=dict)  # of speeds, in pivots and shares
-    shares: list[Expr] = field(default_factory=list)  # squared share of each pivot in its row; see ``shares``
+    shares: list[Expr] = field(default_factory=list)  # those of the function ``shares``, of pivots that vary
 
     def reduce_row(self, row: ConstraintRow) -> tuple[dict[int, Scalar], Scalar, dict[int, Scalar]]:
-        """Substitute earlier dependent speeds in a row; return (coefficients, known part, their factors)."""
+        """Substitute earlier dependent speeds in a row; return its coefficients, its known part, and the
+        factors that the substituted speeds had.
+        """
         coefficients: dict[int, Scalar] = {}
         known = row.known
         uses: dict[int, Scalar] = {}
@@ -149,7 +154,7 @@ class Elimination:
         self.kept.append(row)
 
     def speeds(self, symbols_by_index: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """u_d of the dependent speeds as functions of the independent speeds."""
+        """Return the dependent speeds u_d by index, as functions of the independent speeds."""
         found = {}
         for d, factors in self.factors.items():
             value = self.known[d]
@@ -159,7 +164,7 @@ class Elimination:
         return found
 
     def solve(self, g: Sequence[Scalar], name: str) -> dict[int, Scalar]:
-        """z with J_d z = −g, one g per kept row."""
+        """Return z with J_d z = −g, by speed index; ``g`` has an element for each kept row."""
         z: dict[int, Scalar] = {}
         for step in self.steps:
             value = g[step.row]
@@ -171,7 +176,7 @@ class Elimination:
         return z
 
     def solve_transposed(self, tau: Mapping[int, Scalar]) -> list[Scalar]:
-        """λ with J_dᵀ λ = τ, one per kept row, by the transposed steps in reverse order."""
+        """Return λ with J_dᵀ λ = τ, an element for each kept row; ``tau`` is given by speed index."""
         z = dict(tau)
         result: list[Scalar] = [0] * len(self.kept)
         for step in reversed(self.steps):
@@ -187,10 +192,10 @@ class Elimination:
 def shares(
     coefficients: Mapping[int, Scalar], speed: int, sizes: Mapping[int, Scalar]
 ) -> tuple[Expr | None, Expr | None]:
-    """Return the share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and the sum; s are sizes.
+    """Return the squared share of a pivot p in its row a, (p/s_p)² / Σ (a_j/s_j)², and the sum Σ (a_j/s_j)².
 
-    The share falls to 0 where the pivot vanishes, the sum where the whole row vanishes. `None` replaces a
-    value that cannot vanish because a coefficient is constant.
+    s are sizes of speeds. The share falls to 0 where the pivot vanishes, and the sum where the whole row
+    vanishes. A value that cannot vanish, because a coefficient is constant, is replaced by `None`.
     """
 
     def varies(j: int) -> bool:
@@ -244,19 +249,21 @@ def spread(a: Scalar, factor: Scalar) -> Scalar:
 
 # Gears: constraints with constant factors, and the groups of links that they couple.
 #
-# A mimic joint, a gear or a differential is a row Σ J_j u_j + b(t) = 0 with constant J. Its dependent speed
-# is the same combination of other speeds at all positions, so it can be eliminated inside the recursion: the
-# links that a gear couples are eliminated as one group, with one unknown for each independent speed (see
-# recursive.py). A group holds all links on the paths between the geared joints; the parent of the group is
-# one link, its hub. Groups that share a link are merged.
+# A mimic joint, a gear or a differential is a row Σ J_j u_j + b(t) = 0 with constant J; all are called gears
+# here. Its dependent speed is the same combination of other speeds at all positions. So it can be eliminated
+# inside the recursion of the recursive formalism (recursive.py): the links that a gear couples are eliminated
+# as one group, with one unknown for each independent speed. A group holds all links on the paths between the
+# geared joints. Its hub is the link that is the parent of the whole group. Groups that share a link are
+# merged.
 #
 # Source: Jain (2012), Multibody graph transformations and analysis, part II: constraint embedding.
 
-# Most unknowns of a group with one gear. With more unknowns multipliers cost less: a group's mass matrix is
-# full. Measured on two arms of n joints on a free body whose tips mimic each other (2n − 1 unknowns), in
-# products relative to the same tree without the gear, n = 2, 4, 6, 7: as a group 0.99, 1.06, 1.19, 1.26, by a
-# multiplier 1.36, 1.30, 1.28, 1.27. Each further multiplier costs as much as the first; the cost of a group
-# grows with the square of its unknowns.
+# Most unknowns of a group with one gear. A group's mass matrix is full, so with more unknowns it costs less
+# to treat the gear as a constraint with a multiplier. This was measured on two arms of n joints on a free
+# body, whose last joints mimic each other (2n − 1 unknowns). For n = 2, 4, 6, 7, the number of products
+# relative to the same tree without the gear is 0.99, 1.06, 1.19, 1.26 with a group, and 1.36, 1.30, 1.28,
+# 1.27 with a multiplier. Each further multiplier costs as much as the first; the cost of a group grows with
+# the square of its unknowns.
 LARGEST = 13
 
 
@@ -266,7 +273,7 @@ class Cluster:
 
     links: tuple[int, ...]
     hub: int
-    unknowns: tuple[int, ...]
+    unknowns: tuple[int, ...]  # indices of the independent speeds of these links
     gears: int  # number of dependent speeds
 
 
@@ -280,7 +287,7 @@ class Gears:
 
 @dataclass(frozen=True, eq=False)
 class GearedTree:
-    """A tree with geared speeds as dependent speeds, and the constraints that need multipliers."""
+    """A tree in which speeds follow from others by gears, and the constraints that need multipliers."""
 
     tree: Tree
     gears: Gears
@@ -289,7 +296,9 @@ class GearedTree:
 
 
 def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Scalar]) -> GearedTree:
-    """Return the tree with constant rows as gears where this is cheaper, and the other rows."""
+    """Return the tree with rows of constant coefficients treated as gears, if this is cheaper; and the other
+    rows.
+    """
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
     candidates = [row for row in elimination.kept if all(is_constant(a) for a in row.coefficients.values())]
     found, clusters = _eliminate_gears(tree, candidates, chosen)
@@ -318,9 +327,8 @@ def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, EliminationSte
 def _eliminate_gears(
     tree: Tree, rows: Sequence[ConstraintRow], chosen: Mapping[str, int]
 ) -> tuple[Elimination, tuple[Cluster, ...]]:
-    """Eliminate the speed that was chosen for each row, if the row still holds it.
-
-    Return the elimination and its groups of links.
+    """Eliminate the speed that was ``chosen`` for each row, by the name of its constraint, if the row still
+    contains it; return the elimination and its groups of links.
     """
     result = Elimination()
     for row in rows:
@@ -358,7 +366,7 @@ def _merge_overlapping_groups(groups: Sequence[set[int]], new: set[int]) -> list
 
 
 def _paths(tree: Tree, links: set[int]) -> set[int]:
-    """Return the links on the paths between ``links``; their common ancestor only if it is one of them."""
+    """Return all links on paths between ``links``; their common ancestor only if it is one of ``links``."""
     lines = [tree.path_to_ground(i) for i in links]
     common = set(lines[0]).intersection(*lines[1:])
     top = max(common, default=-1)
@@ -371,6 +379,6 @@ def _indices(tree: Tree, i: int) -> list[int]:
 
 
 def _worthwhile(tree: Tree, cluster: Cluster) -> bool:
-    """Return whether a group is worthwhile: its links are rigid, and its unknowns are few."""
+    """Return whether a group is cheaper than multipliers: its links are rigid, and its unknowns are few."""
     rigid = all(tree.links[i].modes is None and tree.links[i].carrier < 0 for i in cluster.links)
     return rigid and 0 < len(cluster.unknowns) <= LARGEST * math.sqrt(cluster.gears)
