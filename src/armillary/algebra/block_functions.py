@@ -15,9 +15,9 @@ from armillary.algebra.functions import Operand
 from armillary.errors import ExpressionError, shown
 from armillary.untyped import Given
 
-# Functions of many numbers with many results, such as the solution of linear equations.
+# A block function takes many numbers and has many results; the solution of linear equations is an example.
 #
-# A block is a node that calls such a function. In this process the function is compiled code, called by its
+# A block is a node that calls a block function. In this process the function is compiled code, called by its
 # address; in exported programs it is a function of their language. The value of a block is a vector: only
 # calls of `BlockPart`, which take one number out of the vector, have a block as their operand.
 
@@ -28,9 +28,9 @@ class BlockFunction(ABC):
     ``vectors`` are the vectors' lengths by name. ``takes`` names the vectors of arguments and ``gives`` the
     vectors of results, in order; the first ``smooth`` results have derivatives, the others are piecewise
     constant. If the first number of the vector ``condition`` is zero, the results are not used, and the call
-    may be left out. A block that ``extends`` another begins with its arguments and with its results, up to
-    rounding. ``sizes`` are constant whole numbers and ``tables`` constant lists of whole numbers, by
-    their names in the code of the function.
+    may be left out. ``extends`` is the name of a block function whose arguments are the first arguments of
+    this one, and whose results are, up to rounding, its first results. ``sizes`` are constant whole numbers
+    and ``tables`` constant lists of whole numbers, by their names in the code of the function.
     """
 
     dimension = None
@@ -55,7 +55,7 @@ class BlockFunction(ABC):
         self.digest = crc32(repr(self._content).encode())
 
     def split(self, names: Sequence[str], numbers: Sequence[Given]) -> dict[str, list[Given]]:
-        """Split a row of values into the named vectors."""
+        """Split a list of values into vectors by name, in the order of ``names``."""
         found: dict[str, list[Given]] = {}
         first = 0
         for name in names:
@@ -140,8 +140,8 @@ class ForeignFunction:
     """A compiled function ``double f(double, …)`` called by its address.
 
     ``address`` is an integer, a ctypes function, or an object with an ``address``, such as Numba's cfuncs;
-    this object keeps it alive. ``partials`` are the partial derivatives, one callable of all arguments for
-    each argument (other foreign functions, or Python functions of expressions).
+    the foreign function keeps a reference to it. ``partials`` are the partial derivatives, one callable of
+    all arguments for each argument (other foreign functions, or Python functions of expressions).
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class ForeignFunction:
         return f"<foreign function '{self.name}' of {self.arity} argument(s)>"
 
     def __call__(self, *args: object) -> Operand:
-        """Return the function at expressions (a node), or at numbers and arrays (values)."""
+        """Return a node if an argument is an expression, else the values for numbers and arrays."""
         if len(args) != self.arity:
             raise ExpressionError(f"'{self.name}' takes {self.arity} argument(s), but has {len(args)}")
         if not any(isinstance(a, Expr) for a in args):

@@ -22,8 +22,9 @@ NumericValue: TypeAlias = Any  # a number or an array, like the given values
 Values: TypeAlias = Mapping[Any, Any]  # numbers or arrays by symbol or by name
 ValueTable: TypeAlias = dict[Any, Any]  # like Values, but still being filled
 
-# A derivative with more factors becomes an intermediate value. The derivative of f(f(…f(x))), n deep, has n
-# factors by the chain rule, and that of each inner part one factor fewer: without this, n² factors in all.
+# A derivative with more factors than this becomes an intermediate value. By the chain rule the derivative of
+# f(f(…f(x))), with n functions, has n factors, and that of each inner part one factor fewer. Without
+# intermediate values their nodes would hold about n²/2 factors.
 _LARGE = 32
 
 
@@ -68,11 +69,14 @@ def gradient(expression: Expr, by: Sequence[Expr]) -> list[Expr]:
     return _walk_back([(expression, UNIT)], by, lambda node, weight: [p * weight for p in _partials(node)])
 
 
-_Shares: TypeAlias = Callable[[Expr, Expr], list[Expr]]  # (node, its weight) → weights of its operands
+_Shares: TypeAlias = Callable[[Expr, Expr], list[Expr]]  # (node, its weight) → one product per operand
 
 
 def _walk_back(roots: Sequence[tuple[Expr, Expr]], by: Sequence[Expr], shares: _Shares) -> list[Expr]:
-    """Σ weight · ∂root/∂s for each of several symbols, over pairs of a root and its weight."""
+    """Σ weight · ∂root/∂s over the pairs (root, weight), for each symbol s of ``by``.
+
+    ``shares`` returns, for a node and its weight, the products of the weight and the slopes of the node.
+    """
     order = operands_first([root for root, _ in roots])
     moving = set(by)
     for node in order:
@@ -275,9 +279,9 @@ def solve_for(expression: Expr, unknown: Expr) -> Expr:
 #
 # The chain rule multiplies slopes by rates. At rest the slope of √(v²) is infinite and the rate of v² is 0.
 # Their product is not a number, although a drag −c |v| v, which uses √(v²), has a derivative there.
-# So 0·∞ is 0 in tangents, and a choice has the derivative of the side that is taken. Otherwise tangents equal
-# ``directional_derivatives``. A product is replaced by 0 only if the rate is zero and the slope is infinite,
-# so that a tangent can be differentiated again by its rates, also at rest.
+# So 0·∞ is 0 in tangents, and ``select``, ``min`` and ``max`` have the derivative of the operand that they
+# select. Otherwise tangents equal ``directional_derivatives``. A product is replaced by 0 only if the rate is
+# zero and the slope is infinite, so that a tangent can be differentiated again by its rates, also at rest.
 
 
 def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
@@ -289,8 +293,9 @@ _STEEPEST = 1e300  # larger slopes count as infinite
 
 
 def partial_derivative(node: Expr, by: Expr) -> Expr:
-    """∂node/∂by for one of the node's own operands; zero where the slope is infinite, since the rate that
-    multiplies it is not known.
+    """∂node/∂by for ``by``, one of the node's operands.
+
+    Where the slope is infinite, the result is zero: whether a product with it is 0·∞ is not known here.
     """
     rates = [UNIT if a is by else ZERO for a in node.args]
     if node.kind == "let":
@@ -302,23 +307,24 @@ def partial_derivative(node: Expr, by: Expr) -> Expr:
 
 
 def finite_or_zero(slope: Expr) -> Expr:
-    """Return a slope, or zero if the slope is infinite or not a number."""
+    """Return ``slope``, or zero where it is infinite or not a number."""
     finite: Expr = fn.select(abs(slope) <= _STEEPEST, slope, ZERO)
     return finite
 
 
 def pullback(roots: Sequence[Expr], weights: Sequence[Expr], by: Sequence[Expr]) -> list[Expr]:
-    """Σ weight · ∂root/∂s over all roots, for each of several symbols: ``tangents`` in reverse mode.
+    """Σ weight · ∂root/∂s over all roots, for each symbol s of ``by``: ``tangents`` in reverse mode.
 
-    The result is finite wherever the tangents are finite: an infinite slope counts as zero if its weight is
-    zero, or in the side of a choice that is not taken.
+    The result is finite wherever the tangents are finite. An infinite slope counts as zero if the value of
+    its node is finite, or if ``select``, ``min`` or ``max`` does not select the node.
     """
     chosen = below_choices(roots)
 
     def shares(node: Expr, weight: Expr) -> list[Expr]:
         if node.kind == "sum" or node.kind == "let":
             return [p * weight for p in _partials(node)]
-        first = {a: i for i, a in reversed(list(enumerate(node.args)))}  # an operand may occur twice
+        # An operand may occur twice; the first occurrence gets the whole share.
+        first = {a: i for i, a in reversed(list(enumerate(node.args)))}
         found = [
             partial_derivative(node, a) * weight if first[a] == i else ZERO for i, a in enumerate(node.args)
         ]
@@ -369,7 +375,10 @@ def _product_terms(node: Expr, rates: list[Expr]) -> Iterable[Expr]:
 
 
 def _unless_still(term: Expr, rate: Expr, steep: Expr) -> Expr:
-    """Return a term; zero where its rate and ``steep`` are zero, since its other factor is infinite there."""
+    """Return ``term`` = rate · slope, or zero where ``rate`` and ``steep`` are zero.
+
+    Where ``steep`` is zero, the slope is infinite.
+    """
     if rate.kind == "number":
         return term
     found: Expr = fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)

@@ -1,7 +1,8 @@
 """Unknown dimensions, deduced from the terms and functions in which quantities occur.
 
-In ``-k*(x - x0) - c*v``, a force, with a length x and a speed v, the sum makes x0 a length, and both terms
-must be forces: k is a force per length, c a force per speed (as AUTOSIM does: Sayers 1990, section 9.1).
+Example: ``-k*(x - x0) - c*v`` is a force, x a length and v a speed. The difference makes x0 a length, and
+both terms must be forces. So k is a force per length, and c a force per speed. AUTOSIM deduces dimensions in
+the same way (Sayers 1990, section 9.1).
 
 The dimension of a node is a product of a known dimension and powers of unknown ones, one unknown per symbol
 without a dimension. Each sum, comparison or dimensionless argument gives an equation between two such
@@ -46,7 +47,7 @@ class Monomial:
 
 @dataclass(frozen=True)
 class Demand:
-    """The demand that ``left`` has the dimension of ``right``; errors name the user's text ``where``."""
+    """The demand that ``left`` has the dimension of ``right``; ``where`` names its origin in errors."""
 
     left: Expr
     right: Expr | Dimension
@@ -60,15 +61,15 @@ _MINUS_ONE = Fraction(-1)
 def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr, Dimension]:
     """Return the dimensions of symbols without a stated dimension, as far as the expressions determine them.
 
-    Each entry of ``equations`` is an expression, its required dimension (None if not known) and a name of its
-    origin for errors. Symbols whose dimension remains unknown are left out. A contradiction is an error that
-    names both terms. A number may be a term of any dimension: ``x + 1`` does not determine x. A bare number
-    as a coefficient may have unstated units (``-3*q - 5*u``): such a term determines only dimensions that
-    nothing else determines, and never raises an error.
+    Each entry of ``equations`` is an expression, its required dimension (None if not known) and a text that
+    names its origin in errors. Symbols whose dimension remains unknown are left out. A contradiction is an
+    error that names both terms. A number may be a term of any dimension: ``x + 1`` does not determine x. A
+    coefficient that is a bare number may have unstated units (``-3*q - 5*u``): such a term determines only
+    dimensions that nothing else determines, and never raises an error.
     """
     system = _System()
     forms: dict[Expr, Monomial] = {}
-    reached = 0  # index of the first equation whose expression has not come yet: nodes come root by root
+    reached = 0  # index of the equation whose nodes are visited: the walk goes through them one by one
     opaque: set[Expr] = set()
     for node in operands_first([expression for expression, _, _ in equations]):
         if _is_amplitude(node) or any([a in opaque for a in node.args]):
@@ -99,7 +100,8 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
 def _is_amplitude(node: Expr) -> bool:
     """Return whether a symbol is a modal coordinate or its rate.
 
-    Its units depend on the scale of the mode shapes, so no expression that holds it determines a dimension.
+    The units of modal coordinates depend on the scale of the mode shapes, so no expression that holds one
+    determines a dimension.
     """
     moving = ("coordinate", "speed", "acceleration")
     return node.kind == "symbol" and node.dimension is None and node.data.role in moving
@@ -112,7 +114,7 @@ def holds_bare_numbers(node: Expr) -> bool:
     """
     if node.kind == "number":
         return node.dimension is ONE
-    if node.kind == "product":  # such as −(x + 1): a sum with its sign
+    if node.kind == "product":  # a sum with a sign or coefficient, such as −(x + 1)
         return node.data[1] == (1,) and node.args[0].kind == "sum" and holds_bare_numbers(node.args[0])
     return node.kind == "sum" and (node.data[0] != 0 or any([a.dimension is None for a in node.args]))
 
@@ -193,10 +195,10 @@ def _bare(node: Expr) -> Monomial:
 def _equal_terms(
     terms: Sequence[Expr], forms: dict[Expr, Monomial], system: _System, where: str, node: Expr
 ) -> Monomial:
-    """Return the dimension that all terms of a node share, without bare numbers and their products.
+    """Return the dimension that all terms of a node share, except bare numbers and products with them.
 
-    Products with a bare number are left out: all uses of such a product share one node, though the number may
-    be a length in one use and a weight in another.
+    A product with a bare number is excepted because all uses of it share one node, though the number may be a
+    length in one use and a weight in another.
     """
     quantities = [
         term
@@ -205,7 +207,7 @@ def _equal_terms(
     ]
     if not quantities:
         return _bare(node)
-    # Compare with a term of known dimension if there is one: messages are clearer.
+    # A term of known dimension is compared with the others if there is one: error messages are clearer then.
     known = next((term for term in quantities if not forms[term].unknowns), quantities[0])
     for term in quantities:
         # Two known dimensions have been compared where the expression was made.
@@ -229,7 +231,7 @@ class _System:
 
     def __init__(self) -> None:
         self.solved: dict[Expr, Monomial] = {}
-        self.users: dict[Expr, set[Expr]] = {}  # free unknown: solved unknowns whose form holds it
+        self.users: dict[Expr, set[Expr]] = {}  # by free unknown: the solved unknowns whose form holds it
         self.origin: dict[Expr, Demand] = {}
         self.guesses: list[tuple[Monomial, Monomial, Demand]] = []
 

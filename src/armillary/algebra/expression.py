@@ -17,8 +17,8 @@ unknown, even if c becomes 1, as 0.1·10 does. So no dimension depends on the va
 Simplifications at construction follow Sayers (1990), Table 5.3.1 and the rules for ``add`` and ``mul`` of
 section 5.3: terms 0 and factors 0 or 1 vanish, numbers are folded, nested sums and products are opened, like
 terms and powers are collected, greatest common factors are taken out, order and sign are canonical, and
-sin² + cos² = 1. Products of sums stay factored. No rule looks inside a ``let``: the mechanics uses it where
-AUTOSIM introduced a Z variable.
+sin² + cos² = 1. Products of sums stay factored. No rule looks inside a ``let``: the mechanics makes a ``let``
+where AUTOSIM introduced a Z variable.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Expr(DisplayedNode):
     def __truediv__(self, other: object) -> Expr:
         other = _operand(other)
         if other is not None and self.kind == "number" and self.data == 1 and self.dimension is None:
-            return power(other, -1)  # a reciprocal, whose 1 has no units to guess
+            return power(other, -1)  # the 1 of a reciprocal has no unstated units
         return NotImplemented if other is None else multiply(self, power(other, -1))
 
     def __rtruediv__(self, other: object) -> Expr:
@@ -129,8 +129,8 @@ class Expr(DisplayedNode):
         return compare("ge", self, other)
 
     def __eq__(self, other: object) -> bool:
-        # The result of object.__eq__, in 116 ns instead of 320 for two nodes, since Python does not try both
-        # operands. Comparing tuples of nodes and searching a tuple for a node take noticeable time.
+        # The result is that of object.__eq__. For two nodes it takes 116 ns instead of 320, since Python does
+        # not ask the other operand too. Tuples of nodes are compared and searched often enough to notice.
         return self is other if type(other) is Expr else NotImplemented
 
     __hash__ = DisplayedNode.__hash__
@@ -179,8 +179,8 @@ def symbol(
     """Return a named quantity. The same name, role, owner and description give the same node.
 
     ``undeclared`` marks a symbol of a description without a stated dimension; symbols of derivations need no
-    dimension. The node holds its owner, so this should be a small object without a reference to the model.
-    Owners are distinguished by their ids, which Python does not reuse while one of their nodes lives.
+    dimension. The node holds its owner, so the owner should be a small object without a reference to the
+    model. Owners are distinguished by their ids; Python does not reuse an id while a node holds the owner.
     """
     key = ("symbol", name, role, id(owner), dimension, smallness, units, about, default, undeclared)
     record = Symbol(name, role, owner, units, about, default, smallness, undeclared)
@@ -197,7 +197,7 @@ def _operand(value: object) -> Expr | None:
         return value
     if isinstance(value, NUMBERS):
         return number(value, None)
-    # By hasattr: isinstance(value, SupportsFloat) takes 15 µs, and vectors come here, too.
+    # hasattr is used because isinstance(value, SupportsFloat) takes 15 µs, and vectors are tested here too.
     if hasattr(value, "__float__") and getattr(value, "ndim", 0) == 0:
         return number(float(value), None)
     return None
@@ -230,7 +230,7 @@ def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr
 
 
 def collect_terms(stack: list[tuple[float, Expr]], *, checked: bool = False) -> Expr:
-    """Σ c·e as by ``total``, for terms that ``sum_of_two`` does not handle; empties the list."""
+    """Σ c·e as by ``total``, for terms that ``sum_of_two`` does not handle; the list is emptied."""
     if len(stack) == 2 and stack[0][1].kind == stack[1][1].kind == "number" and TRUNCATION.get() is None:
         (c, a), (d, b) = stack
         return number(c * a.data + d * b.data, b.dimension if b.data else a.dimension if a.data else ONE)
@@ -331,7 +331,7 @@ def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
 
 
 def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[float, Expr]] | None:
-    """Merge like terms over constants: k₁·x + k₂·x = (k₁ + k₂)·x. `None` if there are no like terms."""
+    """Merge terms that differ in constant factors only: k₁·x + k₂·x = (k₁ + k₂)·x. `None` if none do."""
     if unlike(terms):
         return None
     groups: dict[Expr, list[tuple[float, Expr]]] = {}
@@ -346,7 +346,7 @@ def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[flo
             result += [(c, multiply(k, variable)) for c, k in parts]
         else:
             result.append((1, multiply(total(parts), variable)))
-    # Constants alone never merge, so a second round would find the same groups: stop there.
+    # The caller sums these terms again, which must not come back here with as many terms as before.
     return result if len(result) < len(terms) else None
 
 
@@ -399,7 +399,7 @@ def multiply(a: Expr, b: Expr) -> Expr:
     if b.kind == "number":
         return _times_number(a, b)
     if a.kind != "product" and b.kind != "product" and a is not b:  # most often
-        # As by factor_order.
+        # The order of `factor_order`, without making its keys.
         args = (b, a) if (b.order < a.order if b.constant is a.constant else b.constant) else (a, b)
         p, q = a.dimension, b.dimension
         dimension = None if p is None or q is None else p if q is ONE else p * q
@@ -437,7 +437,7 @@ def _times_number(e: Expr, value: Expr) -> Expr:
 
 
 def with_unit(e: Expr, unit: Dimension | None) -> Expr:
-    """Return the expression times the number 1 with this dimension, or with an unknown one for `None`."""
+    """Return the expression times the number 1, whose dimension is ``unit``; `None` means unknown."""
     if e.kind == "number":
         return number(e.data, dimension_product(e.dimension, unit))
     if e.kind != "product":
@@ -455,7 +455,7 @@ def _coefficient_node(
         if d is None:
             dimension = None
             if unit is None and not any([b.undeclared for b in args]):
-                unit = ONE  # derivations have no dimensions: unknown and ONE must give one node there
+                unit = ONE  # derivations have no dimensions: the units None and ONE must give one node there
             break
         if d is not ONE and dimension is not None:
             dimension = dimension * (d if n == 1 else dimension_power(d, n))
@@ -497,7 +497,7 @@ def scale(e: Expr, c: float) -> Expr:
 
 
 def _without_coefficient(e: Expr) -> Expr:
-    """Return a product without its number."""
+    """Return a product with the coefficient 1 in place of its own."""
     return _product_node(e.args, 1, e.data[1], e.dimension, e.unit)
 
 
@@ -564,7 +564,7 @@ def _absolute(e: Expr) -> Expr:
 
 
 def general_power(base: Expr, exponent: Expr) -> Expr:
-    """base^exponent for an expression as the exponent; both dimensionless."""
+    """base^exponent for an expression as the exponent; both must be dimensionless."""
     if exponent.kind == "number":
         return power(base, exponent.data)
     if base is UNIT:
@@ -585,7 +585,7 @@ def call(function: object, args: tuple[Expr, ...], dimension: Dimension | None =
 
 
 def compare(relation: str, a: object, b: object) -> Expr:
-    """Return a comparison, whose value is 1 if it holds, else 0."""
+    """Return a comparison of a and b; its value is 1 if the relation holds, else 0."""
     left, right = as_expr(a), as_expr(b)
     if left.kind == "number" and right.kind == "number":
         x, y = left.data, right.data

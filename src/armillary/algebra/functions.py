@@ -1,7 +1,8 @@
 """Mathematical functions of any scalar: expressions, numbers or arrays.
 
-For expressions they simplify (Sayers 1990, Table 5.3.1): numbers are evaluated, sin(−x) = −sin x, f(f⁻¹(x))
-becomes x, and common factors of the arguments of atan2 cancel. For numbers and arrays they are NumPy's.
+The functions simplify expressions (Sayers 1990, Table 5.3.1): numbers are evaluated, sin(−x) = −sin x,
+f(f⁻¹(x)) becomes x, and common factors of the arguments of atan2 cancel. For numbers and arrays they call
+NumPy's functions.
 
 This file also makes intermediate values (``let`` and others), which have a name, are computed once and are
 opaque to simplification.
@@ -47,8 +48,8 @@ class Signed(str):
 
 
 def let(definition: Expr, name: str = "z") -> Expr:
-    """Return an intermediate value: opaque to simplification, computed once. Trivial definitions are
-    returned unchanged.
+    """Return an intermediate value, which is opaque to simplification and computed once. Trivial definitions
+    are returned unchanged.
 
     A negative product becomes the negated value of the positive product, unless its name is ``Signed``.
     """
@@ -62,7 +63,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
         if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
             return let(definition.args[0], name)
         if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
-            return definition  # a number times an atom: leave the number visible to later folding
+            return definition  # a number times a node other than a sum: the number stays visible to folding
     return _intermediate(definition, name, None)
 
 
@@ -228,7 +229,10 @@ def _numeric(x: Operand) -> bool:
 
 
 def operand(value: Operand, what: str) -> Operand:
-    """Return an argument of a law of scalars: an expression, a real number, or an array of these."""
+    """Return the value if it is an expression, a real number or an array; ``what`` begins errors.
+
+    A list or tuple becomes an array.
+    """
     if isinstance(value, Expr):
         return value
     if not _numeric(value) or np.iscomplexobj(value):
@@ -520,7 +524,7 @@ _BUILDERS: dict[str, Callable[..., Operand]] = {
 
 
 def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
-    """Return the function of a call at other arguments, simplified; None if it is not made in this file."""
+    """Return a call with other arguments, simplified; None if its function is not one of this file."""
     builder = _BUILDERS.get(node.data) if isinstance(node.data, str) else None
     return builder(*args) if builder else None
 
@@ -541,8 +545,9 @@ BY_NAME: dict[str, tuple[Callable[..., Operand], int]] = {
     "not": (not_, 1),
 }
 
-# Function names that a model may not use. The excluded functions are newer than models that use their names,
-# such as a load called "floor": before a parenthesis they mean the function, elsewhere the model's object.
+# Names of functions that objects of a model may not have. The subtracted names belong to newer functions;
+# older models may use them, for example for a load called "floor". Such a name means the function if a
+# parenthesis follows, else the model's object.
 RESERVED = frozenset(BY_NAME) - {"tanh", "hypot", "floor", "ceil", "mod"}
 
 __all__ = [

@@ -116,7 +116,7 @@ class Symbol:
 
     name: str
     role: str = "variable"
-    owner: object = None  # identity of its system, without a reference to the system
+    owner: object = None  # stands for the symbol's system, but has no reference to the system
     units: str | None = None
     about: str = ""
     default: float | None = field(default=None)
@@ -134,13 +134,13 @@ class Node:
 
     kind: str
     args: tuple[Any, ...]  # of nodes of the same class
-    data: Any  # by the kind: a number, a Symbol, coefficients, a function; see expression.py
+    data: Any  # depends on the kind: a number, a Symbol, coefficients, a function; see expression.py
     dimension: Dimension | None
     constant: bool  # a function of parameters alone
-    digest: int  # structural hash, the same in every process; ``settle`` sets it for opposites
-    opposite: Any  # result of ``negate``: its operand; others: a weak reference to their negation, or None
-    order: tuple[int, str, int, int]  # key in sorted sums and products; ``settle`` sets it for opposites
-    rough: int  # as ``digest``, with coefficients rounded to nine digits
+    digest: int  # structural hash, the same in every process; ``settle`` sets it for results of ``negate``
+    opposite: Any  # for a result of ``negate``, its operand; for others, a weak reference to −node, or None
+    order: tuple[int, str, int, int]  # sort key in sums and products; ``settle`` sets it like ``digest``
+    rough: int  # structural hash with coefficients rounded to nine digits
     squares: bool  # holds sin² or cos² of something as a factor
     unit: Dimension | None  # of the coefficient of a product, None if unknown; ONE for other nodes
     smallness: float  # declared order: 1 for a small symbol, −1 for a large one, 0 for most
@@ -168,7 +168,8 @@ class _Entry(ref[Any]):  # refers to a node of the class that `intern` returns
     key: tuple[object, ...]
 
 
-# Traits: not constant, holds an undeclared symbol, has an order of smallness, differs from its rough form.
+# Traits: is not constant, holds an undeclared symbol, has an order of smallness, holds a coefficient of more
+# than nine digits.
 _VARIABLE, _UNDECLARED, _JUDGED, _INEXACT = 1, 2, 4, 8
 
 _table: dict[tuple[object, ...], _Entry] = {}
@@ -176,8 +177,8 @@ _new = object.__new__
 _PRODUCT = 22
 _MINUS = (-1, (1,))  # data of −x for an x that is not a product
 _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": _PRODUCT, "sum": 23, "number": 24}
-# Data of a·b, a + b and a − b, which most nodes are: shared, so that they are recognised at once. Their keys
-# are short, since a key is hashed twice for each node: (a, b), (a, b, 1) and (a, b, −1).
+# Most nodes are a·b, a + b or a − b. Each of the three has one shared data object, by which it is recognised.
+# Their keys are short, since a key is hashed twice for each node: (a, b), (a, b, 1) and (a, b, −1).
 PRODUCT_OF_TWO, SUM_OF_TWO, DIFFERENCE = (1, (1, 1)), (0, (1, 1)), (0, (1, -1))
 
 
@@ -185,13 +186,16 @@ def intern(
     make: type[NodeType],
     kind: str,
     args: tuple[Node, ...],
-    data: Any,  # by the kind, as in a node
+    data: Any,  # depends on the kind, as in a node
     dimension: Dimension | None,
     key: tuple[object, ...],
     smallness: float | None = None,
     unit: Dimension | None = ONE,
 ) -> NodeType:
-    """Return the one node for this key; make it if there is none. ``smallness`` is a declared order."""
+    """Return the one node for this key; make it if there is none.
+
+    ``smallness`` is a declared order of smallness; without one the order follows from the operands.
+    """
     known = _table.get(key)
     if known is not None:
         found: NodeType | None = known()
@@ -229,7 +233,7 @@ def intern(
             coefficient, exponents = data
             if type(coefficient) is float:
                 rounded = (_NINE_DIGITS[coefficient], exponents)
-            if float in map(type, exponents):  # roots of opposites
+            if float in map(type, exponents):  # the base of a root may be a result of `negate`
                 for a in args:
                     settle(a)
             if 2 in exponents:
@@ -287,7 +291,7 @@ def negate(node: NodeType) -> NodeType:
     """Return −node, a product whose ``opposite`` is the node; the node must not be a number.
 
     The product is not in the table of interned nodes, and ``settle`` computes its digest and order when they
-    are needed: most opposites become terms or factors of other nodes, which take the sign into their
+    are needed: most results become terms or factors of other nodes, which take the sign into their
     coefficients.
     """
     other = node.opposite
@@ -330,7 +334,7 @@ def settle(node: NodeType) -> NodeType:
 
 
 def _smallness(node: Node) -> float:
-    """Return a node's order from its operands' orders: the lowest of a sum, the total of a product."""
+    """Return a node's order of smallness: the lowest order of a sum's terms, the total of a product's."""
     orders: list[float] = [a.smallness for a in node.args]
     if node.kind == "sum":
         return min(orders) if node.data[0] == 0 else min(0, *orders)
@@ -347,7 +351,10 @@ def _smallness(node: Node) -> float:
 
 
 def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> None:
-    """Remove a freed node. The table is a default argument: globals may be gone when the process ends."""
+    """Remove a freed node from the table.
+
+    The table is a default argument because globals may be gone when the process ends.
+    """
     found = table.pop(entry.key, entry)
     if found is not entry:
         table[entry.key] = found  # the node was made again before the old node was removed
@@ -399,7 +406,8 @@ def _natural(name: str) -> str:
     return re.sub(r"\d+", lambda m: m.group().zfill(6), name)
 
 
-# Binding strength: an expression that binds more loosely than its surroundings gets parentheses.
+# Binding strengths of operators: an expression whose operator binds less strongly than the operator around it
+# gets parentheses.
 SUM, PRODUCT, UNARY, POWER, ATOM = range(5)
 
 OPERATORS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or"}
@@ -415,7 +423,7 @@ def number_text(value: float) -> str:
     return repr(float(value))
 
 
-Names: TypeAlias = Mapping[Any, str]  # by nodes of the class of the expression
+Names: TypeAlias = Mapping[Any, str]  # names by node
 
 
 def text(expression: Node, names: Names | None = None, limit: int | None = None) -> str:

@@ -8,10 +8,10 @@ Generated code relies on this layout of the tables, for k = 1 or 2 arguments:
     outside        per axis, the continuation beyond the first and last break:
                    "clamp"   x_a is moved to the nearer end
                    "extend"  the polynomial of the end interval continues
-                   "zero"    the value is 0 outside, and the polynomial's at the ends themselves; derivatives
-                             by a "clamp" axis have it
+                   "zero"    the value is 0 outside, but that of the polynomial at the ends themselves; a
+                             derivative with respect to a "clamp" axis has this continuation
 
-The left break belongs to its interval: i_a is found by bisection, then Horner's rule gives the value.
+A break belongs to the interval on its right: i_a is found by bisection, then Horner's rule gives the value.
 Derivatives are tables too, with exact polynomials, so a table has derivatives of any order.
 
 ``read_columns`` reads a text file of separated columns, which are numbered and may have headings.
@@ -61,7 +61,7 @@ class Piecewise:
         source: Piecewise | None = None,
     ) -> None:
         self.name = name
-        self.source = source or self  # the table before differentiation: files name derivatives after it
+        self.source = source or self  # the table before differentiation: files use its name in derivatives'
         self.breaks = tuple(_frozen_array(b) for b in breaks)
         self.coefficients = _frozen_array(coefficients)
         self.outside = tuple(outside)
@@ -100,7 +100,7 @@ class Piecewise:
         return f"<table '{self.name}' of {size} points>"
 
     def __call__(self, *args: object) -> Operand:
-        """Return the table at expressions (a node), or at numbers and arrays (values)."""
+        """Return a node if an argument is an expression, else the values for numbers and arrays."""
         if len(args) != self.arity:
             raise ExpressionError(f"table '{self.name}' takes {self.arity} argument(s), but has {len(args)}")
         if not any(isinstance(a, Expr) for a in args):
@@ -131,7 +131,7 @@ class Piecewise:
             index.append(interval)
             steps.append(x - breaks[interval])
         local = self.coefficients[tuple(index)]
-        for step in reversed(steps):  # Horner's rule along the last axis, then along the one before
+        for step in reversed(steps):  # Horner's rule, along the last axis first
             degree = local.shape[-1]
             padded = step.reshape(step.shape + (1,) * (local.ndim - 1 - step.ndim))
             result = local[..., degree - 1]
@@ -328,7 +328,7 @@ def _as_column(h: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return slopes at the points along the first axis (Fritsch & Carlson 1980, Butland's mean, as SciPy)."""
+    """Return slopes at the points along the first axis: Fritsch & Carlson (1980) with Butland's mean."""
     from scipy.interpolate import PchipInterpolator
 
     with np.errstate(all="ignore"):

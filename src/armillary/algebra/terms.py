@@ -17,7 +17,7 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 def short(node: Node) -> str:
-    """Return a node as messages show it."""
+    """Return a node as text for an error message, of at most 60 characters."""
     return printing.text(node, limit=60)
 
 
@@ -62,7 +62,7 @@ def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
 
 
 def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
-    """Return whether all terms differ in more than constant factors, which is the usual case."""
+    """Return whether no two terms differ in constant factors only, which is the usual case."""
     return len({_variable_factors(e) for e, _ in terms}) == len(terms)
 
 
@@ -99,7 +99,8 @@ def factor_order(factor: tuple[Node, float]) -> SortKey:
     return (not factor[0].constant, settle(factor[0]).order)
 
 
-# ±a ± b of terms without a common factor: the most frequent sum, made in fewer steps than others.
+# Sums ±a ± b of two terms without a common factor are the most frequent. `sum_of_two` makes them in fewer
+# steps than `total`.
 
 
 def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
@@ -168,8 +169,8 @@ def pair_node(args: tuple[NodeType, NodeType], sign: int, dimension: Dimension |
     return intern(type(args[0]), "sum", args, data, dimension, (*args, sign))
 
 
-# NumPy operations on expressions: NumPy's scalars count as numbers; for NumPy's functions and for arrays, an
-# error names the alternative.
+# NumPy operations on expressions: NumPy's scalars count as numbers; a NumPy function or an array raises an
+# error that names the alternative.
 
 _OPERATIONS = {
     "add": operator.add,

@@ -37,12 +37,12 @@ _ONE: Monomial = frozenset()
 _NOISE = 1e-13  # smaller coefficients, relative to the largest, are rounding errors of terms that cancel
 _DIGITS = 12  # significant digits of printed numbers: 0.3, not 0.30000000000000004
 MOST_TERMS = 120  # most terms of an expression that people can read
-_MOST_WAVES = 800  # most terms of an expression for which other forms are tried
+_MOST_WAVES = 800  # most terms of an expression, and of its form without products, if other forms are tried
 _MOST_PRODUCTS = 20_000  # most products of two terms, for all expressions together: a tenth of a second
 
 
 class TooLong(Exception):
-    """A polynomial of too many terms to be read."""
+    """Raised for a polynomial that has more terms than people can read."""
 
 
 def collect_textbook_terms(roots: Iterable[Expr]) -> list[Expr] | None:
@@ -246,7 +246,9 @@ def _trig_products_as_sums(p: Polynomial) -> Polynomial:
 def _multiply_waves(
     waves: Mapping[tuple[str, frozenset[tuple[Expr, float]]], float], atom: Expr
 ) -> dict[tuple[str, frozenset[tuple[Expr, float]]], float]:
-    """Return waves times sin x or cos x.
+    """Return waves times ``atom``, which is sin x or cos x.
+
+    ``waves`` is a sum of sines and cosines of sums Σ n x: coefficients by (function, {(x, n), …}).
 
     cos A cos x = ½ cos(A+x) + ½ cos(A−x)        sin A cos x = ½ sin(A+x) + ½ sin(A−x)
     cos A sin x = ½ sin(A+x) − ½ sin(A−x)        sin A sin x = ½ cos(A−x) − ½ cos(A+x)
@@ -268,7 +270,7 @@ def _multiply_waves(
 
 
 def _signed_angle(angles: frozenset[tuple[Expr, float]]) -> tuple[float, Expr]:
-    """Return (sign, angle) such that the coefficient of the first angle by name is positive."""
+    """Return (sign, angle) with sign · angle = Σ n x; in the angle the first n, by name of x, is positive."""
     ordered = sorted(angles, key=lambda pair: str(pair[0]))
     sign = 1.0 if ordered[0][1] > 0 else -1.0
     return sign, total([(sign * n, x) for x, n in ordered])
@@ -318,7 +320,7 @@ class ExpressionVector:
     def evaluate(self, values: Values) -> np.ndarray:
         """Return the elements as an array, for values by symbol or name in the model's units.
 
-        The axes of values that are arrays come first.
+        If values are arrays, their axes come before the axis of the elements.
         """
         return _evaluate_elements(self.elements, values, (len(self.names),))
 
@@ -369,7 +371,7 @@ class ExpressionMatrix:
     def evaluate(self, values: Values) -> np.ndarray:
         """Return the elements as an array, for values by symbol or name in the model's units.
 
-        The axes of values that are arrays come first.
+        If values are arrays, their axes come before those of rows and columns.
         """
         return _evaluate_elements([e for row in self.elements for e in row], values, self.shape)
 

@@ -105,11 +105,11 @@ class NeglectedTerms:
 # Small and large quantities: negligible terms are dropped while expressions are made.
 #
 # Every expression has an order of smallness: a symbol's is declared (1 small, −1 large, else 0), a product's
-# is the total of its factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that stand
-# ``keep`` + 1 or more orders above the lowest are dropped; functions of small arguments become series, cut by
+# is the total of its factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that are
+# more than ``keep`` orders above the lowest are dropped; functions of small arguments become series, cut by
 # the same rule (Sayers 1990, section 5.3). An intermediate value counts with its lowest order, so a sum that
-# uses it keeps the value's terms of higher order too. ``drop_small_terms`` removes these later: it walks
-# backwards from the results, so that it finds the highest order to which each value is needed.
+# uses the value keeps the terms of higher order in it. ``drop_small_terms`` removes these terms later: it
+# walks backwards from the results, so that it finds the highest order to which each value is needed.
 
 Terms = list[tuple[Expr, float]]
 
@@ -193,9 +193,11 @@ class Truncation:
     def drop_small_terms(self, roots: Sequence[Expr]) -> list[Expr]:
         """Return the roots without terms that no root needs.
 
-        A value that is needed up to some order needs its operands as follows. A sum needs its terms up to the
-        same order. A product needed to n orders above its leading order needs each factor to n orders above
-        the factor's leading order. A value with several users is made to the highest order that any needs.
+        The order to which a value is needed determines the orders to which its operands are needed. A sum
+        needs its terms to the same order. A product needed to n orders above its leading order needs each
+        factor to n orders above the factor's leading order. Other functions need their arguments to ``keep``
+        orders above the arguments' leading orders. A value with several users is kept to the highest order
+        that one of them needs.
         """
         while True:
             order = operands_first(roots)
@@ -209,7 +211,7 @@ class Truncation:
             roots = result
 
     def _needs(self, roots: Sequence[Expr], order: list[Expr]) -> dict[Expr, float]:
-        """Return, for every node, the highest order that the roots need."""
+        """Return, for every node, the highest order to which the roots need it."""
         need = {node: -math.inf for node in order}
         for root in roots:
             need[root] = root.smallness + self.keep
@@ -228,7 +230,7 @@ class Truncation:
         return need
 
     def _within(self, node: Expr, args: list[Expr], last: float) -> Expr:
-        """Return a node with new operands; a sum loses its terms of orders above ``last``."""
+        """Return a node with new operands; terms of a sum with orders above ``last`` are dropped."""
         if last < node.smallness:
             return node
         if node.kind == "sum" and not node.constant and any([a.smallness > last for a in node.args]):
@@ -246,7 +248,7 @@ class Truncation:
 
 
 def _constant_and_rest(x: Expr) -> tuple[Expr, Expr] | None:
-    """Return (L, r) with x = L + r, where L is constant and r of higher order; `None` if x has no such form.
+    """Return (L, r) with x = L + r, where L is constant and r is of higher order; `None` if x is not so.
 
     A small x has L = 0. An intermediate value is split by its definition.
     """
@@ -285,7 +287,7 @@ def _logarithm(a: Expr, n: int) -> list[Expr]:
 
 
 def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
-    """Return tan by t' = 1 + t², coefficient by coefficient; with ``sign`` −1, tanh by t' = 1 − t²."""
+    """Return the coefficients of tan, from t' = 1 + t²; with ``sign`` −1 those of tanh, from t' = 1 − t²."""
     t = [fn.tan(a) if sign > 0 else fn.tanh(a)]
     for k in range(n - 1):
         square = total([(sign, multiply(t[i], t[k - i])) for i in range(k + 1)])

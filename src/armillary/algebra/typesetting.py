@@ -19,15 +19,15 @@ from armillary.algebra.node import ATOM, POWER, PRODUCT, SUM, UNARY, Node, Piece
 from armillary.algebra.terms import short
 from armillary.errors import ExpressionError, shown
 
-# Like node.py, the walk takes any node with ``kind``, ``args``, ``data``, and uses an explicit stack. A
-# ``let`` shows its definition.
+# Like the printer of node.py, the walk takes any node with ``kind``, ``args`` and ``data``, and uses an
+# explicit stack. A ``let`` is shown as its definition.
 
 GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu",
     "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
     "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega",
 }  # fmt: skip
-_ABBREVIATED = r"[sc]_\d[\d_]*"  # s_1 for sin q₁, of textbook.py
+_ABBREVIATED = r"[sc]_\d[\d_]*"  # names that textbook.py uses, such as s_1 for sin q₁
 _BELOW = (1, 2, 3, 4, 6, 8, 12)  # denominators of printed fractions
 _MOST_ABOVE = 99  # largest numerator
 _EXACT = 1e-11  # largest relative error of a fraction: numbers of collected terms have twelve digits
@@ -42,7 +42,7 @@ _RAISED = ("sin", "cos", "tan")  # written sin²(x), not sin(x)²
 
 
 class NameParts(NamedTuple):
-    """A name as mathematics: A.k1_front' has the head k, the subscripts 1 and front, the owner A, one dot."""
+    """A name as mathematics: A.k1_front' is k with one dot, the subscripts 1 and front, and the owner A."""
 
     head: str
     subscripts: list[str]

@@ -123,7 +123,7 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
 
 
 def release_signs(roots: Iterable[Expr]) -> list[Expr]:
-    """Return the roots with ordinary names in place of ``Signed`` ones, which keep a minus inside."""
+    """Return the roots with ordinary names in place of ``Signed`` ones, so that signs move out of ``let``."""
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):
@@ -164,11 +164,11 @@ Number = TypeVar("Number")
 
 
 class Undimensioned:
-    """Expressions without their dimensions: the mechanics needs none after the user's input is checked.
+    """A converter that removes dimensions, which the mechanics does not need once the input is checked.
 
-    Equal numbers of different dimensions become one node again, and each node is quicker to make. Converted
-    expressions are remembered. Expressions in ``smallness`` get that order; ``truncation`` drops negligible
-    terms, and ``exact`` converts without dropping any.
+    Without dimensions equal numbers are one node, and nodes are made faster. Converted expressions are
+    remembered. ``smallness`` has the declared orders of smallness by expression. ``truncation`` drops
+    negligible terms; the converter ``exact`` drops none.
     """
 
     def __init__(
@@ -246,8 +246,8 @@ class Undimensioned:
 def rebuild_simply(node: Expr, args: list[Expr]) -> Expr | None:
     """Rebuild a sum or product whose operands were only renamed or negated; `None` if ``rebuild`` is needed.
 
-    New operands of different old operands must differ: then only the order changes, and there are no terms
-    to collect and no factors to take out.
+    Operands that differed must still differ. Then there are no terms to collect and no factors to take out,
+    and only the order of the operands changes.
     """
     if node.data is PRODUCT_OF_TWO:  # most often
         x, y = args
@@ -289,5 +289,5 @@ def rebuild_simply(node: Expr, args: list[Expr]) -> Expr | None:
 
 
 def is_negative(e: Expr) -> bool:
-    """Return whether an expression is the negative of a value that is no product."""
+    """Return whether an expression is −x for an x that is not a product."""
     return e.kind == "product" and e.data == (-1, (1,)) and e.unit is ONE

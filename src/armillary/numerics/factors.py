@@ -44,7 +44,7 @@ def mirror_column(run: Roots, k: whole, j: whole, scale: real) -> None:
 
 
 def exchange_columns(run: Roots, k: whole, j: whole) -> None:
-    """Exchange columns k and j of the factors, and their numbers; column j gets the lengths of column k."""
+    """Exchange columns k and j of the factors and in `order`; column j gets the lengths of column k."""
     m: whole = run.rows
     for i in range(m):
         here: real = run.factors[at(k, m, i)]
@@ -58,7 +58,7 @@ def exchange_columns(run: Roots, k: whole, j: whole) -> None:
 
 
 def reflect_columns(run: Roots) -> None:
-    """Make the columns triangular by Householder reflections, the longest remaining column first.
+    """Make the factors triangular by Householder reflections; the longest remaining column is the next.
 
     Stop when no column is longer than the cut times the largest pivot so far.
     """
@@ -166,7 +166,7 @@ def factorise_matrix(run: Roots) -> None:
 
 
 def solve_triangle(run: Roots) -> None:
-    """Solve T y = `solved` for y in place, by back substitution, and set its length `gauss`."""
+    """Solve T y = `solved` for y in place, by back substitution, and set `gauss` to the length of y."""
     m: whole = run.rows
     square: real = 0.0
     for b in range(run.rank):
@@ -209,7 +209,7 @@ def transposed_square(run: Roots) -> real:
 
 
 def set_damped_triangle(run: Roots, damping: real) -> None:
-    """Make the triangle D with DᵀD = TᵀT + damping, by rotations of T with rows of √damping.
+    """Make the triangle D with DᵀD = TᵀT + damping: rotations combine T with rows that hold √damping.
 
     The right side is rotated, too.
     """
@@ -245,7 +245,8 @@ def set_damped_triangle(run: Roots, damping: real) -> None:
 
 def damp_step(run: Roots, radius: real) -> None:
     """Damp a step that is longer than a radius to about the length of the radius."""
-    # Newton's method for the reciprocal of the length, nearly linear in the damping (Moré 1978, section 5).
+    # Newton's method makes 1/length equal to 1/radius; 1/length is nearly linear in the damping (Moré 1978,
+    # section 5).
     damping: real = 0.0
     length: real = 0.0
     turn: real = 0.0
@@ -289,7 +290,7 @@ def turn_back(run: Roots) -> None:
 
 
 def set_step(run: Roots) -> None:
-    """Set the step from `solved`, its components along the factors; it is zero along dropped directions."""
+    """Set the step from `solved`, its components along the factors; those beyond the rank are zero."""
     tail: whole = run.rank + FIRST
     for i in range(run.rank):
         run.turned[i] = run.solved[i]
@@ -299,7 +300,7 @@ def set_step(run: Roots) -> None:
 
 
 def set_open_direction(run: Roots, k: whole) -> None:
-    """Set the step to the unit vector of the null space that belongs to column k, beyond the rank."""
+    """Set the step to a unit vector of the null space, that of column k of the factors, k beyond the rank."""
     for i in range(run.columns):
         run.turned[i] = 0.0
     run.turned[k] = 1.0
@@ -307,7 +308,7 @@ def set_open_direction(run: Roots, k: whole) -> None:
 
 
 def set_chord_step(run: Roots) -> None:
-    """Set the step for other residuals with the last matrix and its factors."""
+    """Set the step for the present residuals from the matrix and the factors of an earlier place."""
     m: whole = run.rows
     n: whole = run.columns
     for i in range(n):

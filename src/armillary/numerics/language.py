@@ -60,10 +60,10 @@ class Roots:
     step: Steps  # change of the unknowns
     cut: real  # share of the largest pivot below which a direction is left out of steps
     least_cut: real  # least value to which the cut is lowered if steps stall
-    radius: real  # longest step; follows the agreement of the derivatives with the residuals
+    radius: real  # longest step; changes with the agreement of predicted and actual residuals
     longest: real  # largest change of one unknown in a step
     exact: real  # largest residual of a root
-    met: real  # residual up to which rounding errors count as the reason of a stalled search
+    met: real  # if a search stalls at residuals up to this one, rounding errors count as the reason
     most_moves: real  # most steps with new derivatives
     moves: real  # steps with new derivatives so far
     # Factors of the matrix, and workspace for steps from them.
@@ -76,7 +76,7 @@ class Roots:
     gauss: real  # length of the step without damping
     turned: Steps  # the step, first in the factors, then in the unknowns
     lengths: Steps  # squares of the lengths of the remaining columns
-    fresh: Steps  # these squares when last computed from elements; reused for a row added to the triangle
+    fresh: Steps  # these squares as last computed from elements; later the row that damping adds to T
     side: Steps  # right side of the triangle of a damped step
     if BOUNDED:
         value: Steps  # values of the unknowns, in their own units

@@ -6,11 +6,11 @@ Gauss–Newton step if that is short enough, else a step of Levenberg and Marqua
 
     p = − (AᵀA + μ)⁻¹ Aᵀ r            μ ≥ 0 so that |p| = Δ
 
-The radius Δ follows the agreement of the derivatives with the residuals (Moré 1978, The Levenberg-Marquardt
-algorithm: implementation and theory, Lecture Notes in Mathematics 630). Among equally good steps the shortest
-is chosen. It has no component along directions whose effect is below `cut` of the largest effect, so that
-unknowns which the equations do not determine do not change; if steps stall, the cut is lowered. No unknown
-changes by more than `longest` in a step.
+The radius Δ grows or shrinks with the agreement of predicted and actual residuals (Moré 1978, The
+Levenberg-Marquardt algorithm: implementation and theory, Lecture Notes in Mathematics 630). Among equally
+good steps the shortest is chosen. It has no component along directions whose effect is less than `cut` times
+the largest effect: unknowns that the equations do not determine do not change. If steps stall, the cut is
+lowered. No unknown changes by more than `longest` in a step.
 
 `find_root` may start far from a root, and ends at the least residuals if there is no root. With CHORDS, steps
 near a root use the last derivatives again while each step leaves at most a hundredth of the residuals: for a
@@ -147,7 +147,7 @@ def try_chord(run: Roots, merit: real) -> real:
 def try_steps(run: Roots, merit: real, worst: real) -> real:
     """Make a step within the radius that reduces the sum of squares of the residuals, `merit`.
 
-    Return the new sum, or `merit` if no step reduces it.
+    Return the new sum, or `merit` if no step reduces it. `worst` is the largest residual before the step.
     """
     predicted: real = 0.0
     while run.radius >= LEAST_RADIUS:

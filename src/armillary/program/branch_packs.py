@@ -22,9 +22,9 @@ from armillary.model.description import Description
 def corresponding(system: Description, state: Sequence[Expr]) -> tuple[tuple[Expr, ...], ...]:
     """Return tuples of corresponding states, from two or four branches on one body with the same joints.
 
-    Branches are grouped if they have the same joints about the same axes, up to sign; then, among the others,
-    if they have the same joints; then if they have the same first joint. Numbers are ignored: the comparison
-    of expressions shows later which operations of the branches are the same.
+    First, branches are grouped that have the same joints about the same axes, up to sign; then, of the
+    others, those that have the same joints; then those that have the same first joint. Numbers are ignored:
+    the comparison of expressions shows later which operations of the branches are the same.
     """
     by_name = {s.data.name: s for s in state}
     found = [[by_name.get(s.data.name) for s in column] for column in _Branches(system).symbols]
@@ -72,7 +72,10 @@ class _Branches:
         return [*more, *(self._children[b] for b in left if b in self._children)]
 
     def _together(self, first: list[Body]) -> list[list[Body]]:
-        """Pair off branches whose first bodies correspond; return the children without counterparts."""
+        """Record the corresponding states of branches that begin with the bodies ``first``.
+
+        Return lists of children that have no counterparts in the other branches.
+        """
         more: list[list[Body]] = []
         waiting = [first]
         while waiting:
@@ -132,10 +135,11 @@ def strip_lets(node: Expr) -> Expr:
 # Nodes of a section that are the same operation in several branches.
 #
 # Let σ map the states of each branch to the states of the next branch that is alike, and the states of the
-# last to the states of the first. Every node and its images under σ, σ², … get numbers: equal numbers mean
-# equal expressions, up to the values of numbers, signs, constants and other given values. A node and the
-# nodes with the numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no
-# node of a pack depends on another, and there are no circular dependences between packs.
+# last to the states of the first. Every node and its images under σ, σ², … get integers, here called their
+# numbers: equal numbers mean expressions that are equal but for coefficients, signs, constants and other
+# given values. A node and the nodes with the numbers of its images may be a pack. Nodes of equal number are
+# at equal height above the leaves (symbols and coefficients), so no node of a pack depends on another, and
+# there are no circular dependences between packs.
 #
 # If several nodes have the same number (they differ in constants), their users decide which nodes form a
 # pack: nodes are visited from the results on, and corresponding operands of a pack become packs.
@@ -147,7 +151,7 @@ _PLAIN = frozenset((1, -1))
 
 
 def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]:
-    """Return all packs of nodes that may be computed as one, users first."""
+    """Return all packs of nodes that may be computed as one; a pack comes before its operands."""
     numbering = _Numbering(nodes, alike)
     number_of, images = numbering.own, numbering.images
     real = [n for n in nodes if n.kind != "let"]
@@ -157,7 +161,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
     mates: dict[Expr, Column] = {}
 
     def take(column: Column) -> None:
-        """Record a column of operands as lanes of a pack; images of one node start with the first branch."""
+        """Record a column of operands as lanes of a pack; images of a node start with the first branch."""
         if column[0] in mates:
             return
         lanes = tuple(dict.fromkeys(column))
@@ -241,7 +245,8 @@ def _columns(
 ) -> list[tuple[Column, tuple[float, ...]]]:
     """Return the columns of corresponding operands, with their coefficients or exponents.
 
-    Among several candidates, lanes of a chosen pack come first, then coefficients of equal magnitude.
+    Of several candidates the counterpart in a chosen pack is preferred, then a node without a pack, then a
+    coefficient of equal magnitude.
     """
     first = lanes[0]
     ours = [strip_lets(x) if x.kind == "let" else x for x in first.args]
@@ -282,7 +287,9 @@ def _best(
 
 
 def factor_kinds(node: Expr) -> Sequence[float]:
-    """Return the factors that lanes must share: for a product the exponents, for a sum coefficient == ±1."""
+    """Return what lanes must share for each operand: in a product its exponent, in a sum whether it has a
+    coefficient other than ±1.
+    """
     factors: tuple[float, ...] = node.data[1]
     return _without_number(factors) if node.kind == "sum" else factors
 
@@ -299,7 +306,7 @@ class _Numbering:
         self.images: list[dict[Expr, int]] = [{} for _ in range(max(map(len, alike)))]  # under σ⁰, σ¹, …
         self.own = self.images[0]
         self.branch: dict[Expr, int] = {}
-        self.lone: set[Expr] = set()  # nodes of branches without an image: taken as their own images
+        self.lone: set[Expr] = set()  # nodes of branches without an image; they count as their own images
         self._periods: dict[Expr, int] = {}  # of nodes that are not their own images
         self._numbers: dict[tuple[object, ...], int] = {}
         for column in alike:
@@ -395,7 +402,7 @@ class _Numbering:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _enter_leaf(self, node: Expr) -> None:
-        """Number a leaf of no branch: a number or symbol, which is its own image."""
+        """Number a leaf that belongs to no branch; it is a number or symbol, and its own image."""
         if node.kind == "number":
             number = _NUMBER
         else:

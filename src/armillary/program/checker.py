@@ -7,7 +7,7 @@ Nodes, in every graph between passes and in every section:
  3. Numbers are finite: values, coefficients and exponents; coefficients of terms and exponents are not zero.
  4. A sum or product has one coefficient or exponent per operand, and no operand twice. A ``let`` has one
     operand. A call has as many arguments as its function takes.
- 5. A symbol is an input of its section. Between passes that includes all parameters and named constants.
+ 5. A symbol is an input of its section. Between passes all parameters and named constants are inputs, too.
  6. After ``hoist`` a variable node holds constants only as numbers and symbols.
 
 Graphs after a pass:
@@ -20,7 +20,8 @@ Sections of the finished program:
  9. A section lists the nodes it computes: each once, after its operands, no numbers or symbols, and only
     nodes that a result needs. Each result is listed, or is a number or an input.
 10. ``precompute`` reads parameters and computes constants; ``normalise`` reads the state; the other sections
-    read time, state, constants and memory and compute nothing constant; those for steps read ``inputs`` too.
+    read time, state, constants and memory, and compute nothing constant. Sections for steps of an integrator
+    (``stepping``) read ``inputs``, too.
 11. No variable sum or product has more than ``MANY`` operands (see passes/rewrites.py).
 12. The operation count of a section is the operation count of its nodes.
 13. The nodes of a pack are adjacent and come after all their operands; no node is in two packs. They are the
@@ -35,7 +36,7 @@ The program:
     memory and state. There is one ``fire`` section per event.
 17. ``quaternions`` are indices in the state of four elements each, without overlap. ``renewed`` are distinct
     indices in the state, one per result of ``normalise``; ``corrected`` likewise for ``correct``.
-18. Sizes are numbers or constants. Coordinates have none, or one per corrected coordinate.
+18. Sizes are numbers or constants. There are no sizes of coordinates, or one per corrected coordinate.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def check_program(program: Program) -> None:
 
 
 def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant: bool = False) -> None:
-    """Raise IllegalProgram unless a section with these ``inputs`` is legal; ``constant``: precompute."""
+    """Raise IllegalProgram unless a section with these inputs is legal; precompute is ``constant``."""
 
     def fault(line: int, message: str) -> Exception:
         return _fault(f"section '{section.name}'", section.nodes, line, message)
@@ -292,7 +293,7 @@ def _check_inputs(program: Program) -> None:
 
 
 def _check_results(program: Program) -> None:
-    """Check rules 15 to 18, without the use of constants."""
+    """Check rules 15 to 18, except that each constant is read."""
     states, memories = len(program.state), len(program.memory)
     expected = {
         "precompute": (program.precompute, (len(program.constants),)),

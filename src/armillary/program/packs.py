@@ -1,4 +1,4 @@
-"""The choice of branch packs, packs of calls, and sines by increments: for code with vector registers.
+"""The choice of branch packs, packs of calls, and sines by increments, for code that uses vector registers.
 
 Packs of calls combine independent calls of one elementary function, such as arctangents, into one call on a
 vector. The Magic Formula of a tyre has 25 arctangents, 14 sines and cosines and few other expensive
@@ -33,9 +33,9 @@ from armillary.program.repeated_parts import repeated_packs
 # The choice of packs: the instructions that packs save must exceed those that move values between lanes.
 #
 # A pack saves the instructions of all its nodes but one. A column of operands that is not a pack must be
-# assembled to a vector, and a lane that a single operation uses must be extracted (lane 0 needs no
-# instruction). A pack, or a set of connected packs, that costs more than it saves is dropped. All packs are
-# dropped if they save less than SHARE of the instructions.
+# assembled to a vector, and a lane that a single operation (one outside all packs) uses must be extracted;
+# only lane 0 needs no instruction. A pack, or a set of connected packs, that costs more than it saves is
+# dropped. All packs are dropped if they save less than SHARE of the instructions.
 
 # A Stewart platform, whose packs save 0.14, takes 0.77 of the time on arm64 and 0.73 on x86-64; a hub with
 # four antennas, whose packs save 0.12, takes 0.87 and 0.76.
@@ -53,7 +53,8 @@ def worthwhile(
 ) -> tuple[list[Pack], float]:
     """Return the profitable packs and the instructions that they save.
 
-    ``places`` are (array, index) of inputs. With ``own_sines``, sines of symbols cost instructions, too.
+    ``places`` has (array, index) for each input. With ``own_sines``, sines and cosines of symbols cost
+    instructions, too; otherwise they are computed all together before the nodes.
     """
     choice = _Choice(packs, nodes, results, places, own_sines)
     chosen = choice.choose_packs()
@@ -155,7 +156,7 @@ class _Choice:
         return pack if pack is not None and pack.lanes == column else None
 
     def _assembly_cost(self, column: Column, pack: Pack) -> int:
-        """Return the instructions that assemble operands which are not a pack to a vector."""
+        """Return the number of instructions that assemble a vector from a column that is not a pack."""
         first = column[0]
         if all([node is first for node in column]):
             return int(pack.kind == "sum")  # products take one number for all lanes
@@ -167,7 +168,7 @@ class _Choice:
         return 1 if whole is not None and {*column} <= {*whole.lanes} else len(column) - 1
 
     def _extraction_cost(self, pack: Pack) -> int:
-        """Return the instructions that extract lanes for single operations."""
+        """Return the number of instructions that extract lanes for single operations."""
         count, home = self._out.get(pack, -1), self.home
         if count >= 0:
             return count
@@ -191,7 +192,10 @@ class _Choice:
         return (len(pack.lanes) - 1) * self.instructions(pack.lanes[0])
 
     def instructions(self, node: Expr) -> int:
-        """Return the instructions of a node; the last product of a term of one sum is fused into the sum."""
+        """Return the number of instructions of a node.
+
+        If one sum is the only user of a product, the last multiplication is fused into the sum.
+        """
         if node.kind == "call":
             if node.data in ("sin", "cos"):
                 grouped = node.args[0].kind == "symbol" and not self.own_sines
@@ -253,7 +257,7 @@ def pack_section(
         possible = possible_packs(nodes, in_lanes(alike, n))
         pairs = possible if n == 2 else pairs
         best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
-    # Not for two lanes: the encoder for arm64 lacks such packs, so that LLVM would have to make the code.
+    # With two lanes there is no search: the encoder for arm64 lacks such packs, so LLVM would make the code.
     if width > 2 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
         if pairs is None:
             pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
@@ -265,9 +269,9 @@ def pack_section(
 
 
 def pack_as(section: ProgramSection, other: ProgramSection, places: Mapping[Expr, object]) -> ProgramSection:
-    """Return the section with the packs of another one whose nodes it shares, as far as they are profitable.
+    """Return the section with the profitable packs of ``other`` whose nodes are all in the section, too.
 
-    Outputs that are accelerations repeat most of the derivatives.
+    For example, outputs that are accelerations repeat most of the nodes of the derivatives.
     """
     own = set(section.nodes)
     possible = [pack for pack in other.packs if own.issuperset(pack.lanes)]
@@ -315,8 +319,8 @@ def pack_calls(
 ) -> ProgramSection:
     """Return the section with packs of at most ``width`` independent calls of these functions.
 
-    Sines of angles that may be large remain single calls. Sines of symbols are among them; these are computed
-    together before all other operations.
+    Sines, cosines and tangents of angles that may be large remain single calls. Symbols count as large, but
+    their sines and cosines are computed all together before other operations.
     """
     if width < 2:
         return section
@@ -336,8 +340,8 @@ def pack_calls(
 def calls_side_by_side(section: ProgramSection) -> ProgramSection:
     """Return the section in an order in which up to eight independent calls are adjacent.
 
-    So a processor can begin a call before the preceding call has ended. Run lanes of a car with 14 degrees of
-    freedom, whose tyres call 26 arctangents each, take 0.77 of the time (x86-64).
+    In this order a processor can begin a call before the preceding call has ended. Run lanes of a car with 14
+    degrees of freedom, whose tyres call 26 arctangents each, take 0.77 of the time (x86-64).
     """
     return replace(section, nodes=pack_calls(section, 8).nodes)
 
@@ -398,8 +402,8 @@ def _is_packed(node: Expr) -> bool:
 class _Rounds:
     """Groups of calls that can be computed as one.
 
-    The level of a node is the number of rounds of calls before it; existing packs count as one operation.
-    Levels rise along every chain of calls, so groups of one round do not depend on each other.
+    The level of a node is the number of rounds of calls before it; the lanes of an existing pack have one
+    level. Levels rise along every chain of calls, so groups of one round do not depend on each other.
     """
 
     def __init__(self, section: ProgramSection, calls: Sequence[Expr], width: int) -> None:

@@ -35,8 +35,9 @@ from armillary.program.sparse_rates import SparseStructure
 # It is scheduled on a model machine that starts two operations per cycle: among the nodes whose operands are
 # ready, the node with the longest chain of users goes first. Compared with an operands-first order, the
 # Stanford arm is as fast, chains of 8 and 64 links are 5 % faster, and fewer values are spilled. A wide
-# program is limited by registers: the operands of one result are finished before those of the next. On the
-# floating tree of 31 bodies the first schedule takes 1.5 times the time of the second.
+# program is limited by registers, so it keeps the operands-first order, which finishes the operands of one
+# result before those of the next. The floating tree of 31 bodies, a wide program, takes 1.5 times as long in
+# the order of the model machine.
 
 UNITS = 2  # operations that the model machine starts per cycle
 WIDE = 3.5  # operations per cycle of the longest chain above which registers are the limit
@@ -165,7 +166,7 @@ class _Flow:
             waiting.append(len(before))
             for a in before:
                 users[a].append(i)
-        # A number in the heap holds a priority, and the index as its remainder.
+        # A number in the heap is i − chain · size: it sorts by the chain, and its remainder is the index i.
         priority = [i - chain * size for i, chain in enumerate(behind)]
         ready = [p for p, count in zip(priority, waiting, strict=True) if not count]
         heapify(ready)
@@ -288,17 +289,17 @@ class Program:
     correction_sizes: tuple[Expr, ...] = ()  # sizes of coordinates that ``correct`` sets: numbers, constants
     speed_sizes: tuple[Expr, ...] = ()  # sizes of all speeds in ``geometry``: numbers or constants
     row_sizes: tuple[Expr, ...] = ()  # sizes of the rows in ``geometry``: numbers or constants
-    inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
+    inputs: tuple[Expr, ...] = ()  # further inputs of the sections in `stepping`, after the state
     stepping: tuple[ProgramSection, ...] = ()  # further sections that integrators and the runtime call
     motion: tuple[Expr, ...] = ()  # inputs of ``changes`` except ``leave``, in place of the state
     changes: tuple[ProgramSection, ...] = ()  # sections for changes of configuration
-    partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, or sparse; then ∂f/∂t
+    partial_rates: tuple[ProgramSection, ...] = ()  # one or none; ∂f/∂y by columns or sparse, then ∂f/∂t
     structure: SparseStructure | None = None  # of the equations of implicit steps, if they are sparse
     driven: tuple[Expr, ...] = ()  # inputs over time, whose memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike; see branch_packs.py
     tabled: tuple[tuple[Expr, Expr], ...] = ()  # (input, expression in time) if an export holds the data
-    stops: tuple[tuple[float, bool], ...] = ()  # times of kinks in data of inputs; whether data jump
-    row_rates: tuple[tuple[int, Expr], ...] = ()  # rates that outputs read, with indices of their states
+    stops: tuple[tuple[float, bool], ...] = ()  # (time of a kink in data of inputs, whether they jump there)
+    row_rates: tuple[tuple[int, Expr], ...] = ()  # (index of a state, its rate) for rates that outputs read
 
     @property
     def normalises(self) -> bool:

@@ -1,4 +1,4 @@
-"""The formalisms: their mechanics, written once over any scalar, and their programs.
+"""The formalisms: their mechanics, written once for scalars of any type, and their programs.
 
 Enters: a ``Derivation`` (formalism.py). Leaves: ``DerivedEquations``. Read ``formalism.py`` first, then
 ``tree_formalisms.py`` and ``recursive.py``.
