@@ -303,7 +303,7 @@ def test_a_model_that_explains_nothing_says_so() -> None:
         ({"time": [0, 1], "x": [0, 1, 2]}, {}, r"'x' of data must be 2 numbers"),
         ({"time": [0, 1], "x": ["a", "b"]}, {}, r"contains an entry that is not a number"),
         ({"time": [0, 1], "x": [np.nan, np.nan]}, {}, r"'x' of data holds no number"),
-        ({"time": [0, 1], "x": [np.inf, 0]}, {}, r"holds infinity; what is missing is NaN"),
+        ({"time": [0, 1], "x": [np.inf, 0]}, {}, r"holds infinity; write missing values as NaN"),
         ({"time": [], "x": []}, {}, r"data has no rows"),
         ([], {}, r"no data to fit to"),
         (3, {}, r"int is not data"),
@@ -324,7 +324,7 @@ def test_a_model_that_explains_nothing_says_so() -> None:
         ({"time": [0, 1], "x": [0, 1]}, {"sample": 0.1}, r"takes no 'sample'; "),
         ({"time": [0, 1], "x": [0, 1j]}, {}, r"column 'x' of data contains an entry that is not a number"),
         ({"time": [0, 1], "x": np.array([0, 1], "M8[s]")}, {}, r"'x' of data contains an entry that is not"),
-        ({"time": [0, 1], "x": [0, 1]}, {"sigma": 1e-300}, r"sum of squares is not a number; are data"),
+        ({"time": [0, 1], "x": [0, 1]}, {"sigma": 1e-300}, r"sum of squares overflows; are data"),
         ({"time": [0, 1, 2], "x": [0, 0, 1e-200]}, {"initial": {"b.q1": 1}}, r"sum of squares is not a num"),
         ({"time": [0, 1], "x": [0, 1]}, {"loss": "hubert"}, r"no loss 'hubert'; did you mean 'huber'"),
         (

@@ -1,4 +1,7 @@
-"""Efforts of a motion: inverse dynamics as a compiled function, at given points or along a run."""
+"""Inverse dynamics as a compiled function: the efforts that a motion needs, at given states or along a run.
+
+An effort is a generalised force: the force or moment along one speed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 
 # Places along a run: coordinates, speeds, states and memory of its rows, and the rates of its speeds.
 
-SPLINE = "spline"  # value of udot= for slopes of splines
+SPLINE = "spline"  # the value of udot= that takes slopes of splines as rates
 
 
 def run_places(
@@ -54,9 +57,10 @@ def run_places(
 ) -> Places:
     """Return the rows of a run as places.
 
-    ``udot`` are the rates of the run's speeds. If it is left out, ``rates`` computes them by the model;
-    "spline" takes the slopes of cubic splines through the speeds. A run without speeds has the slopes of
-    splines through its coordinates as speeds.
+    ``udot`` has the rates of the run's speeds as numbers, or is "spline" for the slopes of cubic splines
+    through the speeds; if it is None, ``rates`` computes them from the model. If the run has no speeds, its
+    speeds and their rates are both slopes of splines: the speeds of splines through the coordinates.
+    ``speeds`` must be None: it is the argument u of ``inverse``, which a run replaces.
     """
     if speeds is not None:
         raise ArmillaryError("inverse(run): the speeds come from the run; leave u out")
@@ -117,8 +121,8 @@ def _rate_of_coordinate(
     found = [q for q in equations.system.coordinates if rates[q] is symbols[name] and q.data.name in run]
     if not found:
         raise ArmillaryError(
-            f"inverse(run): the run of '{run.system}' has no column '{name}', which is not the rate of one "
-            "coordinate"
+            f"inverse(run): the run of '{run.system}' has neither a column '{name}' nor a column of a "
+            "coordinate of which it is the rate"
         )
     return _slope(run, _run_column(run, found[0]))
 
@@ -135,7 +139,7 @@ def _slope(run: Run, values: np.ndarray) -> np.ndarray:
 
 # The result of inverse dynamics: efforts by the names of speeds, with units.
 
-_SHOWN = 24  # efforts that a table lists
+_SHOWN = 24  # most efforts that a table lists
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,9 +151,10 @@ class Efforts:
         efforts.units["A.u1"]
         dict(efforts)          numbers or arrays by name
 
-    They act in addition to all loads of the model. The efforts of ``prescribed`` speeds keep the given
-    motion. ``reactions`` has the force and moment through the joints of bodies, six numbers along the last
-    axis, and the forces of constraints.
+    Efforts act in addition to all loads of the model. The efforts along the speeds named in ``prescribed``
+    keep their prescribed motion. ``reactions`` has two kinds of entries: by the name of a body, the force and
+    moment that its joint exerts on it, six numbers along the last axis; and by the name of a constraint, its
+    force.
     """
 
     system: str
@@ -180,8 +185,9 @@ class Efforts:
     # ------------------------------------------------------------ conversions
 
     def as_run(self) -> Run:
-        """Return the efforts over time as columns ``effort(speed)`` of a run; without times, over row numbers
-        from 0.
+        """Return the efforts over time as columns ``effort(speed)`` of a run.
+
+        If the efforts have no times, the run's time counts the rows from 0.
         """
         columns = {
             f"effort({name})": (self[name], self.units[name], self._about(name)) for name in self.names
@@ -274,7 +280,7 @@ class Efforts:
         return html_table(head, rows, "<" + ">" * (len(head) - 2), caption=self._title()) + notes
 
 
-_OFF = 1e-5  # largest gap of a closed loop, as at the start of a run
+_OFF = 1e-5  # a loop with a smaller gap counts as closed; the start of a run has the same limit
 
 
 def inverse(
@@ -290,19 +296,19 @@ def inverse(
     actuators: Sequence[str] | None = None,
     reactions: Sequence[str] = (),
 ) -> Efforts:
-    """Return the efforts that give the speeds u the rates ``udot`` at coordinates q, besides all loads.
+    """Return the efforts that, in addition to all loads, give the speeds u the rates udot at coordinates q.
 
     ``q``, ``u`` and ``udot`` are numbers in the order of ``coordinate_names`` and ``speed_names``, in the
-    model's own units, or values by name in stated units; left out, speeds and rates are zero. Arrays with
-    leading axes are many places, and so are arrays of ``t`` and ``parameters``. The result has efforts by the
-    names of speeds: forces along translations, moments about rotations, also along prescribed and locked
-    speeds. Under constraints they act along the independent speeds.
+    model's own units, or values by name in stated units; speeds and rates that are left out are zero. Arrays
+    with leading axes describe many places, and so do arrays of ``t`` and ``parameters``. The result has
+    efforts by the names of speeds: forces along translations, moments about rotations, also along prescribed
+    and locked speeds. Under constraints the efforts act along the independent speeds.
 
-    In place of ``q`` a run may be given; ``udot`` then are the rates that the model has there, or with
-    "spline" slopes of the run's speeds. ``actuators`` names speeds, loads, inputs or parameters whose
-    strengths are wanted in place of efforts along the independent speeds: if there are more actuators than
-    freedoms, the result has the least norm. ``reactions`` names bodies, for the wrench through their joints,
-    and constraints.
+    ``q`` may also be a run. The rates ``udot`` are then computed by the model, or are the slopes of splines
+    through the run's speeds if ``udot="spline"``. ``actuators`` names speeds, loads, inputs or parameters:
+    the result then has their strengths in place of efforts along the independent speeds, those of least norm
+    if there are more actuators than freedoms. ``reactions`` names bodies, to compute the force and moment
+    that the joint of each exerts on it, and constraints, to compute their forces.
     """
     made = inverse_model(model, actuators, reactions)
     if not isinstance(q, Run):
@@ -355,7 +361,7 @@ class InverseModel:
         self.reader = PlaceReader(self.equations)
 
     def _speed_units(self, indices: Sequence[int]) -> dict[str, str]:
-        """Return the units of efforts along speeds: power per unit of the speed."""
+        """Return the units of efforts along speeds: the unit of power divided by that of the speed."""
         system = self.equations.system
         speeds = [system.speeds[i] for i in indices]
         power = FORCE * SPEED
@@ -366,7 +372,10 @@ class InverseModel:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """The functions of efforts, gaps of loops and reactions; with actuators, also of r and B."""
+        """The functions of efforts, gaps of loops and reactions.
+
+        With actuators of strengths e, also the functions of r (``left``) and B (``gains``) in B e = r.
+        """
         found, inputs = self.expressions, list(self.expressions.rates)
         wanted: dict[str, Sequence[Expr]] = {"efforts": [*found.along_independent, *found.along_given]}
         reactions = found.reactions(self.bodies, self.constraints) if self.bodies or self.constraints else []
@@ -396,8 +405,8 @@ class InverseModel:
     def efforts(
         self, places: Places, parameters: Mapping[str, object] | None, time: np.ndarray | None = None
     ) -> Efforts:
-        """Return the efforts at places: of actuators or along independent speeds, and along prescribed
-        speeds.
+        """Return the efforts at places: the strengths of actuators, or the efforts along independent speeds;
+        and the efforts along prescribed speeds.
         """
         self.check_closed(places, parameters)
         note, inputs = "", places.rates
@@ -476,14 +485,14 @@ class InverseModel:
     def rows(
         self, name: str, places: Places, parameters: Mapping[str, object] | None, inputs: np.ndarray
     ) -> np.ndarray:
-        """Return the results of a function at places, a row each."""
+        """Return the results of a function, a row for each place."""
         if not places.shape:
             t, y, stored, given = float(places.t[0]), places.states[0], places.memory[0], inputs[0]
             return self.functions(name, t, y, parameters, stored, given)[None]
         return self.functions.rows(name, places.t, places.states, parameters, places.memory, inputs)
 
     def check_closed(self, places: Places, parameters: Mapping[str, object] | None) -> None:
-        """Raise an error if loops are not closed."""
+        """Raise an error if the coordinates leave a kinematic loop open."""
         rows = [row for row in self.expressions.reduction.elimination.kept if row.gap is not None]
         if not rows or not len(places.states):
             return

@@ -94,7 +94,7 @@ def test_what_a_locked_joint_hides_does_not_spoil_the_motion_of_the_others():
     assert motion.condition < 100
     efforts = mast.inverse(motion.model_coordinates(motion.time), motion.u, motion.udot)
     found = arm.identify(mast, motion, efforts.values, consistent=False)
-    assert found.warnings == ("the motion does not show one.hz",)
+    assert found.warnings == ("the motion does not determine one.hz",)
 
 
 def test_joints_that_follow_others_out_of_proportion_are_named():
@@ -313,7 +313,7 @@ def test_what_the_motion_does_not_show_is_named(model):
     """At rest only what gravity pulls at shows."""
     q = np.random.default_rng(0).uniform(-1, 1, size=(40, 2))
     found = arm.identify(model, (q, 0 * q, 0 * q), model.inverse(q).values, consistent=False)
-    assert "the motion does not show B.Jxx" in found.warnings
+    assert "the motion does not determine B.Jxx" in found.warnings
     assert np.isinf(found.standard_errors["B.Jxx"])
 
 

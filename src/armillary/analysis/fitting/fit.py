@@ -69,8 +69,8 @@ def experiment_run(
 class Residuals:
     """r = (model − data)/σ of all measurements, and ∂r/∂x, as functions of the unknowns x.
 
-    Both come from one run per experiment, of the model with its derivatives. ``scale`` has a σ for each
-    column. A run that fails gives NaN, so that the fit rejects this x.
+    One run per experiment, of the model with sensitivity equations, gives both. ``scale`` has a σ for each
+    column, for experiments that give none. If a run fails, r and ∂r/∂x are NaN, so that the fit rejects x.
     """
 
     model: CompiledSensitiveModel
@@ -96,14 +96,14 @@ class Residuals:
         return np.concatenate(parts)
 
     def plain(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(model − data, its derivatives by x), in the units of the outputs."""
+        """Return model − data and its derivatives by x, in the units of the outputs."""
         if self._at is None or not np.array_equal(self._at, x):
             self.evaluations += 1
             try:
                 self._found = self._compute(x)
             except ArmillaryError as error:
                 if self.evaluations == 1:
-                    raise ArmillaryError(f"from where the fit starts: {error}") from error
+                    raise ArmillaryError(f"at the start of the fit: {error}") from error
                 self._found = np.full(len(self.owner), np.nan), np.full((len(self.owner), len(x)), np.nan)
             self._at = np.array(x)
         return self._found
@@ -148,11 +148,11 @@ class Residuals:
 
 Progress = bool | Callable[[int, float], None]
 
-_TOLERANCE = 1e-12  # relative, of the sum of squares, of the unknowns and of the gradient
+_TOLERANCE = 1e-12  # relative tolerance of the sum of squares, of the unknowns and of the gradient
 _ROUNDS = 20  # most estimates of σ
 _SETTLED = 1e-3  # relative change of σ below which it has converged
-_EXACT = 1e-7  # share of a column's spread: smaller residuals are errors of integration, not noise
-_POINTS = 400  # points of a curve, besides those of the data
+_EXACT = 1e-7  # residuals below this share of a column's spread are errors of integration, not noise
+_POINTS = 400  # samples of the fitted run, in addition to the times of the data
 
 
 @expanded_signature(StepOptions)
@@ -172,14 +172,15 @@ def fit(
 ) -> Fit:
     """Fit parameters and initial values to data by least squares; return them with their uncertainty.
 
-    ``data`` is a run, a mapping, DataFrame or Dataset with "time" and columns named as outputs, the path of
-    a file that ``load_run`` reads, or an ``Experiment`` that adds circumstances to one of these; or a list of
-    these. NaN marks a missing measurement. ``parameters`` and ``initial`` name the unknowns: a list of names,
-    which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with None for no
-    bound. All experiments share the parameters; each has its own initial values. ``outputs`` selects columns
-    of the data. ``sigma`` is the standard deviation of the measurements, one number or by column; if it is
-    left out, it is estimated. A ``loss`` other than "linear" ("soft_l1", "huber", "cauchy", "arctan") gives
-    outliers less weight. Step, method and tolerances are as for ``simulate``.
+    ``data`` is one experiment or a list of them. Each is a run; a mapping, DataFrame or Dataset with "time"
+    and columns named as outputs; the path of a file that ``load_run`` reads; or an ``Experiment``, which adds
+    values, inputs or ``sigma`` of its own to one of these. NaN marks a missing measurement. ``parameters``
+    and ``initial`` name the unknowns: as a list of names, which start from their defaults, or as
+    {name: start} or {name: (start, lowest, highest)} with None for no bound. All experiments share the
+    parameters; each has its own initial values. ``outputs`` selects columns of the data. ``sigma`` is the
+    standard deviation of the measurements, one number or by column; if it is left out, it is estimated.
+    A ``loss`` other than "linear" ("soft_l1", "huber", "cauchy", "arctan") gives outliers less weight. Step,
+    method and tolerances are as for ``simulate``.
     """
     one_of(loss, LOSSES, "no loss ")
     most = count(max_evaluations, "max_evaluations")
@@ -210,7 +211,7 @@ def fit(
 
 
 def _times_between(m: Measured) -> np.ndarray:
-    """Return the times of the data and of points between them, for a smooth curve."""
+    """Return the times of the data, with further times between them for a smooth curve."""
     return np.union1d(m.time, np.linspace(m.experiment.t0, m.time[-1], _POINTS))
 
 
@@ -223,7 +224,7 @@ def _is_sigma_given(experiments: Sequence[Measured]) -> bool:
 
 
 def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[str, float]:
-    """Return the spread of the data of each column, the first estimate of its σ."""
+    """Return the first estimate of σ for each column: the standard deviation of its data."""
     found = {}
     for c in columns:
         values = np.concatenate([m.columns[c] for m in experiments if c in m.columns])
@@ -239,13 +240,13 @@ def _solve_least_squares(
     max_evaluations: int,
     report: Callable[[int, float], None] | None,
 ) -> Solution:
-    """Return the solution of the least squares; without a given σ, σ is estimated by column."""
+    """Return the solution of the least squares; if σ is not given, estimate it for each column."""
     x = np.array([u.start for u in residuals.unknowns])
     with np.errstate(over="ignore"):
         if not np.isfinite(np.sum(residuals.values(x) ** 2)):
             raise ArmillaryError(
-                "from where the fit starts: the model lies so far from the data, in terms of sigma, that the "
-                "sum of squares is not a number; are data and sigma in the units of the outputs?"
+                "at the start of the fit, the model differs from the data by so many sigma that the sum of "
+                "squares overflows; are data and sigma in the units of the outputs?"
             )
     apart = dict(residuals.scale)
     for _ in range(_ROUNDS):

@@ -28,11 +28,11 @@ _TIME = ("time", "t")
 class Experiment:
     """Measured data and the circumstances under which they were taken.
 
-    ``data`` is a run, a table by name with a "time" (a mapping, a pandas DataFrame, an xarray Dataset), or
-    the path of a file that ``load_run`` reads; dates as times become seconds after the first row.
+    ``data`` is a run, a table with a column "time" (a mapping, a pandas DataFrame, an xarray Dataset), or the
+    path of a file that ``load_run`` reads. Times that are dates become seconds after the first row.
     ``parameters``, ``initial`` and ``memory`` hold the values that differ in this experiment, as for
-    ``simulate``; its run starts at ``t0``; ``inputs`` holds its inputs over time. ``sigma`` is the standard
-    deviation of the measurements: a number for all, or by column a number or an array.
+    ``simulate``. The run of the experiment starts at ``t0``, with ``inputs`` over time. ``sigma`` is the
+    standard deviation of the measurements: a number for all, or by column a number or an array.
     """
 
     data: Given
@@ -92,7 +92,7 @@ def _read_experiment(
         factor = conversion(column, units.get(column, UNKNOWN), shown[column])
         read[column] = _finite_numbers(columns[column], len(time), f"column '{column}' of {name}") * factor
         if np.any(np.isinf(read[column])):
-            raise ArmillaryError(f"column '{column}' of {name} holds infinity; what is missing is NaN")
+            raise ArmillaryError(f"column '{column}' of {name} holds infinity; write missing values as NaN")
         if not np.any(np.isfinite(read[column])):
             raise ArmillaryError(f"column '{column}' of {name} holds no number; leave it out")
     spread = experiment.sigma if experiment.sigma is not None else sigma
@@ -108,7 +108,7 @@ def _time_and_columns(data: Given, name: str) -> tuple[Given, DataTable, dict[st
         data = load_run(data)
     if isinstance(data, Run):
         return data.time, {n: data[n] for n in data.outputs or data.names}, dict(data.units)
-    if hasattr(data, "data_vars"):  # an xarray Dataset; ours keeps the original names of its labels
+    if hasattr(data, "data_vars"):  # an xarray Dataset; one made from a run has the columns' names in attrs
         names = json.loads(data.attrs["names"]) if "armillary_run" in data.attrs else {}
         variables = {names.get(k, k): v for k, v in data.data_vars.items()}
         units = {k: v.attrs["units"] for k, v in variables.items() if v.attrs.get("units")}
@@ -152,7 +152,7 @@ def _seconds(values: object, t0: float) -> Given:
         if found.ndim != 1 or not found.size:
             return values
         first = found[0]
-        if getattr(first, "tzinfo", None) is not None:  # within a zone, differences ignore clock changes
+        if getattr(first, "tzinfo", None) is not None:  # differences in one zone ignore clock changes
             found = np.array([x.astimezone(UTC).replace(tzinfo=None) for x in found], dtype=object)
         if found.dtype.kind == "O" and isinstance(first, date | timedelta):
             found = found.astype("M8[ns]" if isinstance(first, date) else "m8[ns]")
@@ -182,7 +182,7 @@ def _checked_time(values: object, t0: float, name: str) -> np.ndarray:
 def _columns_to_fit(
     model: CompiledModel, columns: Mapping[str, object], outputs: list[str] | None, name: str
 ) -> list[str]:
-    """Return the columns to be fitted, ``outputs`` or all columns; each must be an output of the model."""
+    """Return the columns to be fitted: those in ``outputs``, or all; each must be an output of the model."""
     known = model.output_names
     named = checked_names(outputs or (), known, "outputs=: there is no output")
     chosen = list(columns) if outputs is None else [output for output in named if output in columns]
@@ -266,7 +266,7 @@ def unknowns(
 def _starts_and_bounds(
     wanted: Wanted, known: Collection[str], what: str, others: Collection[str]
 ) -> DataTable:
-    """Return the wanted unknowns by name, with their given starts and bounds; None if not given."""
+    """Return what the user gives for each unknown, by name: a start, or a start and bounds, or None."""
     if isinstance(wanted, Mapping):
         named = {str(name): given for name, given in wanted.items()}
     else:
@@ -314,7 +314,7 @@ def _unknown(
 
 
 def _number_or_quantity(model: CompiledModel, d: Direction, value: object, where: str) -> float:
-    """Convert a number in stated units, or a quantity, to stated units; infinite values stay."""
+    """Return a number in stated units, converted if a quantity with units is given; infinities stay."""
     if isinstance(value, float) and math.isinf(value):
         return value
     number = plain_number(value, where, model.equations.system.units, None)

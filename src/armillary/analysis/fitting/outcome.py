@@ -36,9 +36,9 @@ LOSSES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
     "arctan": lambda z: (1 / (1 + z**2), -2 * z / (1 + z**2) ** 2),
 }
 
-_SINGULAR = 1e-8  # share of the largest singular value that counts as zero: the derivatives' own accuracy
-_SHARE = 1e-4  # share of an undetermined direction's largest element, above which an unknown belongs to it
-_NORMAL = 1.4826  # standard deviation over median deviation of a normal distribution
+_SINGULAR = 1e-8  # singular values below this share of the largest are zero: derivatives are as accurate
+_SHARE = 1e-4  # a direction involves the unknowns with elements above this share of its largest element
+_NORMAL = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 
 
 def rms(values: np.ndarray) -> float:
@@ -48,17 +48,20 @@ def rms(values: np.ndarray) -> float:
 
 
 def residual_size(left: np.ndarray, loss: str) -> float:
-    """Return the size of a column's residuals: the root mean square, or from the median for robust losses."""
+    """Return the size of a column's residuals: their root mean square; for robust losses 1.4826 times the
+    median of their magnitudes.
+    """
     if loss == "linear":
         return rms(left)
     return _NORMAL * float(np.median(np.abs(left)))
 
 
 def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
-    """Return the variance of residuals for the covariance of the unknowns: Σψ²/(n − p) over (Σψ'/n)².
+    """Return the variance by which (JᵀJ)⁻¹ becomes the covariance of the unknowns: Σψ²/(n − p) / (Σψ'/n)².
 
-    For least squares ψ = r, and the variance is the sum of squares over the degrees of freedom. Source: Huber
-    (1981), Robust Statistics, section 7.6.
+    There are n residuals r and p unknowns; ψ is half the derivative of the loss ρ(r²) by r. For least squares
+    ψ = r, and the variance is the sum of squares over the degrees of freedom. Source: Huber (1981), Robust
+    Statistics, section 7.6.
     """
     n = len(residuals)
     first, second = LOSSES[loss](residuals**2)
@@ -67,9 +70,10 @@ def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
 
 
 def inverse(jacobian: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
-    """Return (JᵀJ)⁻¹, infinite for undetermined columns, and the groups of undetermined columns.
+    """Return (JᵀJ)⁻¹ and the groups of columns whose unknowns the data determine only in combination.
 
-    Columns are scaled to equal length first, so that units do not matter.
+    These columns have infinity on the diagonal of the result. All columns are first scaled to equal length,
+    so that units do not matter.
     """
     n = jacobian.shape[1]
     lengths = np.linalg.norm(jacobian, axis=0)
@@ -108,26 +112,28 @@ def strong_correlations(correlations: np.ndarray, limit: float) -> Sequence[tupl
     return [(i, j, c) for i, j, c in pairs if abs(c) >= limit]
 
 
-_STRONG = 0.99  # correlation from which on a warning names two unknowns
+_STRONG = 0.99  # a warning names two unknowns with at least this correlation
 _PLAIN = 1e7  # numbers from this on are written with exponents
-_EXPLAINED = 0.95  # residuals above this share of the data's spread: the model explains nothing
+_EXPLAINED = 0.95  # if residuals exceed this share of the data's spread, the model explains nothing
 _MOST = 12  # most digits of a printed number
 _AT_BOUND = 1e-8  # distance to a bound, as a share of the span or the value, that counts as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of least squares: x, and the residuals (over σ) and their derivatives there."""
+    """The result of least squares: the unknowns x, and at x the residuals (divided by σ) and their
+    derivatives.
+    """
 
     x: np.ndarray
     residuals: np.ndarray
     jacobian: np.ndarray
-    scale: dict[str, float]
+    scale: dict[str, float]  # σ by column
     sigma_given: bool
     loss: str
     evaluations: int
     converged: bool
-    plain: np.ndarray  # model − data
+    plain: np.ndarray  # model − data, not divided by σ
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +141,7 @@ class Fit:
     """Parameters and initial values found from data.
 
         fit.values["k"], fit.standard_errors["k"]      and the 95 % interval fit.intervals["k"]
-        print(fit.report())                            all of these as a table
+        print(fit.report())                            values, errors and intervals as a table
         model.simulate(…, parameters=fit.parameters, initial=fit.initial)
 
     ``covariance`` and ``correlation`` have rows and columns in the order of ``names``. An unknown that the
@@ -251,7 +257,7 @@ def outcome(
     for c in _unexplained_columns(experiments, residuals, solution.loss):
         units = label_units(runs[0].units[c])
         notes.append(
-            f"the model explains nothing of '{c}': what is left of it varies as much as the data do; "
+            f"the model explains nothing of '{c}': its residuals vary as much as the data do; "
             f"are they in {units or 'its units'}, and is the start close?"
         )
     sigma = {} if solution.sigma_given else {c: s * float(np.sqrt(scale)) for c, s in solution.scale.items()}
@@ -334,7 +340,7 @@ def _unexplained_columns(
 
 
 def _by_column(tables: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return the finite numbers of each column, with all experiments together."""
+    """Return the finite numbers of each column, joined from all experiments."""
     names = dict.fromkeys(c for table in tables for c in table)
     parts = {c: np.concatenate([table[c] for table in tables if c in table]) for c in names}
     return {c: values[np.isfinite(values)] for c, values in parts.items()}
@@ -354,7 +360,7 @@ def _by_experiment(experiments: Sequence[Measured], left: np.ndarray) -> tuple[d
 
 
 def rounded_to_error(value: float, error: float) -> str:
-    """Return a value as text, down to the second digit of its standard error."""
+    """Return a value as text, with digits down to the second digit of its standard error."""
     if not (math.isfinite(error) and error > 0 and math.isfinite(value)):
         return f"{value:.6g}"
     last = math.floor(math.log10(error)) - 1  # the place of the last digit
@@ -366,7 +372,7 @@ def rounded_to_error(value: float, error: float) -> str:
     return f"{value:.{digits - 1}e}"
 
 
-# Data and model side by side.
+# The figure of data and fitted model.
 
 _PALE = "#9aa4ad"
 

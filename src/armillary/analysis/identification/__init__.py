@@ -1,4 +1,4 @@
-"""Inertial parameters: the combinations on which motions depend, exciting motions, and values from data.
+"""Identification of inertial parameters: those on which motions depend, exciting motions, values from data.
 
 In: equations or a compiled model, and measured motions with efforts. Out: `BaseParameters`
 (`inertial_parameters.py`), the fewest parameters that determine all motions; `Regressor` (`excitation.py`),

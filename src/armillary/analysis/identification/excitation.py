@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_NEAR = 0.3  # radians, or units of length: range of coordinates around the start before loops are closed
-_TRIES = 5  # attempts for each position with closed loops
+_NEAR = 0.3  # radians or units of length: most that coordinates are moved from the start to close loops anew
+_TRIES = 5  # random positions tried per position with closed loops that is needed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +74,7 @@ class Regressor:
     rest: np.ndarray
 
     def efforts(self, parameters: object = None) -> np.ndarray:
-        """Return Y π + e₀ for base parameters π, by default from the description."""
+        """Return Y π + e₀ for base parameters π, by default those of the description."""
         pi = self.parameters.values if parameters is None else reals(parameters, "parameters=")
         if pi.shape != (len(self.parameters),):
             raise ArmillaryError(
@@ -133,7 +133,7 @@ class RegressorModel:
         return ModelFunctions(self.equations, wanted, self.linear.expressions.rates)
 
     def at(self, places: Places, parameters: Mapping[str, object] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return Y and e₀ at samples of a motion, a row each."""
+        """Return Y and e₀ along their first axis at samples of a motion."""
         at = (places.t, places.states, parameters, places.memory, places.rates)
         columns = len(self.groups.independent)
         rest = self.functions.rows("rest", *at)
@@ -156,7 +156,7 @@ def closed_places(model: CompiledModel, count: int) -> tuple[np.ndarray, np.ndar
         moved = {n: (start[i] + rng.uniform(-_NEAR, _NEAR)) / state_factor(symbols[n]) for i, n in free}
         try:
             state = model.state(moved, t=t)
-        except ArmillaryError:  # out of reach
+        except ArmillaryError:  # the loops cannot be closed from here
             continue
         first = len(model.coordinate_names)
         state[first : first + len(model.speed_names)] = rng.uniform(-1.0, 1.0, len(model.speed_names))
@@ -206,9 +206,9 @@ def regressor(
     )
 
 
-_ZERO = 1e-12  # of the largest column: smaller ones are rounding
+_ZERO = 1e-12  # columns below this share of the largest are rounding errors
 _FINE = 20  # samples per harmonic at which limits are checked
-_DRAWS = 30  # random series, of which the best is a start
+_DRAWS = 30  # random series, of which a minimisation starts from the best
 _STEPS = 15  # most iterations of a minimisation
 
 
@@ -220,8 +220,9 @@ class ExcitingTrajectory:
         motion.time, motion.q, motion.u, motion.udot        the samples of one period
         s.prescribe("A.q1", motion.text("A.q1"))        the motion as an expression of time
 
-    ``amplitudes`` are the amplitudes of the sines and cosines, (joints, harmonics, 2). ``condition`` leaves
-    out parameters that do not change the efforts in any motion of these joints; `identify` names them.
+    ``amplitudes`` has the amplitudes of the sines and cosines, shape (joints, harmonics, 2). ``condition``
+    leaves out parameters that do not change the efforts in any motion of these joints; `identify` warns of
+    them by name.
     """
 
     system: str
@@ -233,15 +234,15 @@ class ExcitingTrajectory:
     time: np.ndarray
     condition: float
     units: Mapping[str, str]
-    factors: np.ndarray  # of the coordinates, from stated units to the model's own
-    speed_factors: np.ndarray  # of the speeds
+    factors: np.ndarray  # from stated units of the coordinates to the model's own
+    speed_factors: np.ndarray  # from stated units of the speeds to the model's own
     model_centre: np.ndarray  # all coordinates of the model, in its order, with the joints at their centre
-    follow: np.ndarray  # (coordinates of the model, joints): derivatives of the former by the latter
+    follow: np.ndarray  # derivatives of all coordinates of the model by those of the joints
 
     def model_coordinates(self, t: object) -> np.ndarray:
         """Return all coordinates of the model, in its order, at times.
 
-        Locked coordinates have the values at the start of runs; mimic joints follow their joint.
+        Locked coordinates have the values at the start of runs; mimic joints follow the joint that they copy.
         """
         return np.asarray(self.model_centre + (self.at(t)[0] - self.centre) @ self.follow.T)
 
@@ -330,8 +331,8 @@ def exciting_trajectory(
 
     ``limits`` has the lowest and highest value of every coordinate. ``speed_limits`` and
     ``acceleration_limits`` have the largest magnitude of every speed and of its rate, by the speed's name, or
-    one number for all; all in stated units. The best of ``starts`` minimisations from random series is
-    returned.
+    one number for all. All limits are in stated units. ``samples`` is the number of samples in a period. The
+    best of ``starts`` minimisations from random series is returned.
     """
     core = compiled_model(model, "exciting_trajectory()")
     for name, value in {"harmonics": harmonics, "samples": samples, "starts": starts}.items():
@@ -364,7 +365,7 @@ def _motion(
 
 
 class _Joints:
-    """Coordinates whose rates are the speeds, in the order of the speeds; limits in the model's units."""
+    """The coordinates to excite, in the order of the speeds that are their rates; limits in model units."""
 
     def __init__(
         self,
@@ -483,7 +484,7 @@ class _ConditionSearch:
 
     @cached_property
     def shown(self) -> np.ndarray:
-        """A mask of the columns that are not zero, in a random motion of these joints.
+        """A mask of the regressor's columns that are not zero along a random motion of these joints.
 
         A column is zero if its parameter matters only at other positions of a locked joint.
         """
@@ -492,7 +493,7 @@ class _ConditionSearch:
         return np.asarray(sizes > _ZERO * np.max(sizes, initial=0.0))
 
     def amplitudes(self, x: np.ndarray) -> np.ndarray:
-        """Return the amplitudes x, scaled joint by joint to the largest that keep the limits."""
+        """Return the amplitudes x, scaled for each joint to the largest motion that keeps its limits."""
         joints = self.joints
         shape = (len(joints.coordinates), self.harmonics, 2)
         raw = x.reshape(shape) / np.arange(1, self.harmonics + 1)[:, None]
@@ -528,7 +529,7 @@ class _ConditionSearch:
         return 0.5 * float(np.log(found[-1] / max(found[0], 1e-15)))
 
     def minimise(self, rng: np.random.Generator) -> np.ndarray:
-        """Return a local minimum, from the best of some random series."""
+        """Return a local minimum, found from the best of some random series."""
         from scipy.optimize import minimize
 
         count = 2 * self.harmonics * len(self.joints.coordinates)

@@ -1,8 +1,9 @@
 """Inertial parameters and friction from measured efforts.
 
-Base parameters π and friction f follow from weighted linear least squares,
+Base parameters π and friction f (viscous f_v, Coulomb f_c, offset f_o) follow from weighted linear least
+squares,
 
-    e = Y π + u f_v + sign(u) f_c + e₀ + noise of σ_j along speed j
+    e = Y π + u f_v + sign(u) f_c + f_o + e₀ + noise of standard deviation σ_j along speed j
 
 where estimates of σ_j from the residuals alternate with solutions. The result x̂ = (π̂, f̂) may belong to no
 physically possible bodies. The nearest possible bodies minimise
@@ -49,7 +50,7 @@ from armillary.runtime.models.parameters import parameter_table
 from armillary.text_tables import aligned, counted, html_table
 from armillary.untyped import DataTable, Given
 
-# Inertias of bodies that are physically possible, by ten unbounded numbers each.
+# Physically possible inertias, described by ten unbounded numbers for each body.
 #
 # The ten inertial numbers φ of a body (mass m, first moment h, inertia J about its origin) belong to some
 # distribution of mass if and only if the pseudo-inertia P is positive definite:
@@ -62,7 +63,9 @@ from armillary.untyped import DataTable, Given
 #
 # Source: Rucker and Wensing (2022), Smooth parameterization of rigid-body inertia.
 
-_FLOOR = 1e-4  # least eigenvalue of Σ/m, as a share of the largest, for a body described without extent
+# Least eigenvalue of Σ/m about the mass centre, for a body described without extent: a share of the largest
+# eigenvalue, or of |t|² if that is larger.
+_FLOOR = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,7 @@ class BodyInertia:
 def numbers_of(theta: np.ndarray) -> np.ndarray:
     """Return φ = (m, h, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz) from θ = (α, d₁, d₂, d₃, s₁₂, s₁₃, s₂₃, t).
 
-    Both are along the last axis.
+    The numbers of φ and θ are along the last axis.
     """
     alpha, d1, d2, d3, s12, s13, s23, x, y, z = np.moveaxis(theta, -1, 0)
     a11, a22, a33, m = np.exp(d1), np.exp(d2), np.exp(d3), np.exp(2 * alpha)
@@ -98,13 +101,13 @@ def numbers_of(theta: np.ndarray) -> np.ndarray:
 
 
 def numbers_slopes(theta: np.ndarray) -> np.ndarray:
-    """Return ∂φ/∂θ, (…, 10 of φ, 10 of θ), by complex steps: exact to rounding."""
+    """Return ∂φ/∂θ, shape (…, 10 of φ, 10 of θ), by complex steps, which are exact to rounding."""
     stepped = theta[..., None, :] + 1e-30j * np.eye(10)
     return np.swapaxes(numbers_of(stepped).imag / 1e-30, -1, -2)
 
 
 def theta_of(numbers: np.ndarray) -> np.ndarray:
-    """Return θ of φ. If Σ about the mass centre is not positive definite, raise its eigenvalues first."""
+    """Return θ from φ. If Σ about the mass centre is not positive definite, raise its eigenvalues first."""
     m, h, J = float(numbers[0]), numbers[1:4], inertia_matrix(numbers)
     t = h / m
     S = (0.5 * np.trace(J) * np.eye(3) - J) / m - np.outer(t, t)
@@ -117,7 +120,7 @@ def theta_of(numbers: np.ndarray) -> np.ndarray:
 
 
 def inertia_matrix(numbers: np.ndarray) -> np.ndarray:
-    """Return the matrix J of φ."""
+    """Return the inertia matrix J from φ."""
     xx, yy, zz, xy, xz, yz = numbers[4:10]
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
@@ -130,7 +133,7 @@ def body_inertia(numbers: np.ndarray) -> BodyInertia:
 
 
 def length_of(theta: np.ndarray) -> float:
-    """Return a length of the body: the root of its mean square extent."""
+    """Return a typical length of the body, √(mean of e^{2d} + |t|²)."""
     return float(np.sqrt(np.mean(np.exp(2 * theta[1:4])) + theta[7:] @ theta[7:]))
 
 
@@ -147,8 +150,8 @@ class Identification(SavedResult):
         found.friction["A.u1"]      {"viscous": …, "coulomb": …}
 
     ``values`` are base parameters and friction of physically possible bodies. ``unconstrained`` are the
-    values by least squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of
-    each effort.
+    values by least squares alone, to which standard errors and intervals belong. ``sigma`` is the standard
+    deviation of the noise of each effort.
     """
 
     _kind, _mark = "an identification", "armillary_identification"
@@ -245,7 +248,7 @@ class Identification(SavedResult):
 
 
 _ENDS = (-np.inf, np.inf)
-# Fields that files have in an entry for each unknown.
+# Fields that a file stores in an entry of its own for each unknown.
 _BY_UNKNOWN = (
     "names", "values", "unconstrained", "standard_errors", "intervals", "units", "described"
 )  # fmt: skip
@@ -274,13 +277,13 @@ def identify(
 ) -> Identification:
     """Identify inertial parameters of all bodies, and friction, from a motion and its efforts.
 
-    ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, or a run or its file; for a run ``udot`` are the
-    rates of its speeds (default: slopes of splines). ``efforts`` has a column for each of
-    ``model.speed_names``, or columns by the names of speeds, as arrays or names of the run's columns.
-    ``friction`` lists "viscous", "coulomb" and "offset", for all speeds or by speed. ``parameters`` has
-    values that the description lacks: geometry, and estimates of masses and inertias, within a factor of
-    about e^``prior``. ``sigma`` is the standard deviation of efforts, one number or by speed; by default it
-    is estimated. If ``consistent``, the bodies of the result are physically possible.
+    ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, a run, or the path of a run's file. For a run,
+    ``udot`` gives the rates of its speeds; by default they are slopes of splines. ``efforts`` has a column
+    for each of ``model.speed_names``, or columns by the names of speeds, as arrays or names of the run's
+    columns. ``friction`` lists "viscous", "coulomb" and "offset", for all speeds or by speed. ``parameters``
+    has values that the description lacks: geometry, and estimates of masses and inertias, which should be
+    right within a factor of about e^``prior``. ``sigma`` is the standard deviation of efforts, one number or
+    by speed; by default it is estimated. If ``consistent``, the bodies of the result are physically possible.
     """
     core = compiled_model(model, "identify()")
     prior = positive_number(prior, "prior")
@@ -328,7 +331,7 @@ def identify(
         sigma=_by_label(made.names, 1.0 / weights),
         residuals=measured - rest - columns @ chosen,
         condition=condition(columns.reshape(-1, columns.shape[2])),
-        warnings=tuple(f"the motion does not show {labels[k]}" for k in unseen),
+        warnings=tuple(f"the motion does not determine {labels[k]}" for k in unseen),
     )
 
 
@@ -339,7 +342,7 @@ def _by_label(labels: Sequence[str], values: Given) -> dict[str, float]:
 def _friction_units(
     made: RegressorModel, labels: Sequence[str], terms: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """Return the units of friction: of efforts along speeds, for viscous friction per unit of the speed."""
+    """Return the units of friction: those of efforts; for viscous friction, efforts per unit of the speed."""
     system = made.equations.system
     speeds = {u.data.name: u.dimension or SPEED for u in system.speeds}
     found = {}
@@ -448,7 +451,7 @@ def _nearest_possible_bodies(
     x: np.ndarray,
     prior: float,
 ) -> tuple[dict[str, BodyInertia], np.ndarray]:
-    """Return the physically possible bodies nearest to x in the metric of the data, and their parameters."""
+    """Return the physically possible bodies nearest to x in the metric RᵀR, and x of these bodies."""
     from scipy.optimize import least_squares
 
     names, matrix, offset, start = _body_map(made, parameters)
@@ -488,7 +491,7 @@ def _nearest_possible_bodies(
 def _body_map(
     made: RegressorModel, parameters: Mapping[str, object] | None
 ) -> tuple[list[str], np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Return the names of bodies with mass, B and b of base parameters π = B φ + b, and the described φ."""
+    """Return the names of the bodies that have mass, B and b in π = B φ + b, and the bodies' described φ."""
     linear, groups = made.linear, made.groups
     equations = made.equations
     values = parameter_values(made, parameters)

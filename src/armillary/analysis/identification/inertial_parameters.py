@@ -1,7 +1,8 @@
 """Inertial parameters of the links of a regrouped tree, and efforts as linear functions of them.
 
 Each link has a mass m, first moment h = m c and inertia matrix J about its origin, in the link's axes, and
-the armatures of its joint. κ are the nonzero numbers among these after regrouping. Efforts are linear,
+the armatures of its joint. Regrouping (``mechanics/tree/regroup.py``) collects at one link the parts of these
+numbers that a joint cannot distinguish. κ are the numbers that are not zero afterwards. Efforts are linear,
 
     e = Y(q, u, u̇) κ + e₀(q, u, t)
 
@@ -9,6 +10,7 @@ with e₀ the efforts against all loads except gravity.
 
 A joint of several axes has links without bodies, and regrouping moves numbers of the joint's body to them:
 κ = G π, where π are the bodies' own numbers. If there are fewer π than κ, only independent κ_k are kept,
+from which the dependent κ_d follow,
 
     κ_d = W κ_k,     Y κ = (Y_k + Y_d W) κ_k
 """
@@ -65,7 +67,7 @@ from armillary.results.record import label_units
 from armillary.text_tables import aligned, counted, html_table
 from armillary.untyped import DataTable
 
-DEPENDENT = 1e-8  # share of a column's length, below which its remainder after projection is rounding
+DEPENDENT = 1e-8  # a column is dependent if its remainder after projection is below this share of its length
 ENTRIES = ("m", "hx", "hy", "hz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
@@ -74,7 +76,7 @@ ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 class LinkParameter:
     """One inertial number of a link, or the armature of one of its speeds.
 
-    ``value`` is an expression of the description's parameters, ``of_bodies`` of the bodies' numbers π.
+    ``value`` expresses it by the description's parameters, ``of_bodies`` by the bodies' numbers π.
     """
 
     name: str
@@ -100,7 +102,10 @@ class LinearEfforts:
 
 
 def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> LinearEfforts:
-    """Return the efforts in terms of link parameters: ``every`` one, or all that are described as nonzero."""
+    """Return the efforts in terms of the link parameters that are not zero in the description.
+
+    With ``every``, the result has all link parameters that are not zero for bodies of arbitrary inertia.
+    """
     with derivation(), neglect_as_in_derivation(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction
@@ -108,7 +113,7 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
         rates = {i: reduction.plain(system.accelerations[system.speeds[i]]) for i in sorted(free)}
         tree = moving_tree(system, reduction, rates)
         bodies = _body_symbols(system, tree)
-        # The same choice for both trees: "sparsest" would depend on which numbers are equal.
+        # "first" makes the same choice for both trees; "sparsest" would depend on which numbers are equal.
         known, general = regroup(tree, "first"), regroup(_with_bodies(tree, bodies), "first")
         parameters, symbolic = _tree_of_parameters(system, known, general, every)
         tau = efforts(symbolic, applied_loads(system, symbolic, reduction.plain))
@@ -137,13 +142,14 @@ def _independent_parameters(
 ) -> tuple[list[int], dict[int, list[tuple[int, float]]]]:
     """Return the indices of parameters that are independent functions of the bodies' inertial numbers.
 
-    Of dependent parameters the first are chosen. For each of them, also return the parameters that contain
-    it, as pairs (index, share).
+    Among parameters that depend on each other the first ones are chosen. Also return, for each chosen
+    parameter, the dependent parameters to which it contributes, as pairs (index, share).
     """
     own = [s for ten in bodies.values() for s in ten]
     wanted = [p.of_bodies for p in parameters]
     slopes = [directional_derivatives(wanted, {s: UNIT}) for s in own]
-    slopes.append([substitute(e, dict.fromkeys(own, ZERO)) for e in wanted])  # armatures, flexible bodies
+    # The last row of G has what does not come from rigid bodies: armatures, flexible bodies.
+    slopes.append([substitute(e, dict.fromkeys(own, ZERO)) for e in wanted])
     rng = np.random.default_rng(0)
     known = {plain(p): default_value(p) for p in system.parameters.values()}
     values = {p: rng.uniform(0.5, 1.5) if value is None else value for p, value in known.items()}
@@ -174,7 +180,7 @@ def independent_columns(
         if k in left_out:
             continue
         left = columns[:, k] / (sizes[k] or 1.0)
-        for _ in range(2):  # twice is enough: Kahan's rule for Gram and Schmidt
+        for _ in range(2):  # a second projection removes the rounding errors of the first (Kahan)
             for direction in basis:
                 left = left - direction * (direction @ left)
         length = float(np.linalg.norm(left))
@@ -267,17 +273,17 @@ def _dimension(entry: str) -> Dimension:
 # Base parameters: the fewest combinations of inertial parameters on which the motion depends.
 #
 # Regrouping (``mechanics/tree/regroup.py``) collects at one link the parameters that a joint cannot
-# distinguish. The result may still have parameters without effect, or with dependent effects, because of
-# parallel axes, planes, or a joint on the ground along gravity. The columns of Y at random configurations
-# show both: the parameter of a column that depends linearly on others is added to their parameters,
+# distinguish. The result may still have parameters without effect, or with linearly dependent effects,
+# because of parallel axes, planes, or a joint on the ground along gravity. The columns of Y at random states
+# show both. The parameter of a column that depends linearly on other columns is added to their parameters,
 #
 #     Y κ = Y_i (κ_i + C κ_d),     Y_d = Y_i C
 #
 # Source: Gautier (1991), Numerical calculation of the base inertial parameters of robots; regrouped symbols
 # replace the bodies' own numbers here.
 
-_PLACES = 4  # rows of Y at random configurations, per parameter
-_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers that are printed with fewer digits
+_PLACES = 4  # rows of Y at random states, per parameter
+_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers of so many digits are printed with fewer
 _WIDTH = 72  # most characters of an expression in a table
 
 
@@ -285,7 +291,7 @@ _WIDTH = 72  # most characters of an expression in a table
 class BaseParameter:
     """One base parameter, in terms of the description's parameters and of the bodies' inertial numbers.
 
-    ``value`` is its value with the parameters' defaults; NaN if one has none.
+    ``value`` is its value for the parameters' defaults; NaN if one of these parameters has no default.
     """
 
     name: str
@@ -369,8 +375,8 @@ def base_parameters(equations: DerivedEquations) -> BaseParameters:
     efforts = linear_efforts(equations)
     if has_loops(equations):
         raise ArmillaryError(
-            f"base parameters of '{equations.system.name}' need configurations with closed loops; use its "
-            "compiled model, model.regressor(q).parameters"
+            f"base parameters of '{equations.system.name}' need positions that close its loops; use the "
+            "compiled model: model.regressor(q).parameters"
         )
     return grouped_parameters(efforts, grouping(random_regressor(efforts)))
 
@@ -381,7 +387,7 @@ def has_loops(equations: DerivedEquations) -> bool:
 
 
 def count_of_places(efforts: LinearEfforts) -> int:
-    """Return the number of random configurations that show the independent columns of Y."""
+    """Return the number of random states that suffice to find the independent columns of Y."""
     return 1 + _PLACES * len(efforts.parameters) // max(len(efforts.rows), 1)
 
 
@@ -405,7 +411,7 @@ def grouped_parameters(efforts: LinearEfforts, groups: Grouping) -> BaseParamete
 
 
 def grouping(columns: np.ndarray) -> Grouping:
-    """Return the grouping of a matrix of many rows; of dependent columns the first are independent."""
+    """Return the grouping of the columns of Y at many states, independent columns chosen from the left."""
     sizes = np.linalg.norm(columns, axis=0)
     largest = float(np.max(sizes, initial=0.0))
     nothing = [k for k in range(columns.shape[1]) if sizes[k] <= DEPENDENT * largest]
