@@ -43,7 +43,8 @@ class Drive:
     def origins(self) -> np.ndarray:
         """For each row, the row from which it is reached; −1 for the first row.
 
-        It is the previous row; in a grid, the previous row along the last axis that has one.
+        A row is reached from the previous row; in a grid, from its neighbour before it along the last axis
+        that has one.
         """
         index = np.arange(len(self)).reshape(self.shape)
         found = np.full(self.shape, -1)
@@ -56,9 +57,10 @@ class Drive:
 def read_drive(
     kinematics: Kinematics, given: Mapping[str, object], what: str, time: float | str, *, grid: bool = False
 ) -> Drive:
-    """Read values by name: numbers, or arrays of one length along a path; with ``grid`` all combinations.
+    """Read values by name: numbers, or arrays of one length along a path.
 
-    A pair (values, units) gives values in other units than the column's.
+    With ``grid``, arrays may differ in length, and each combination of their values is a row. A pair (values,
+    units) gives values in other units than the column's.
     """
     named, time = table(given, what), seconds(time, "time=")
     if not np.isfinite(time):
@@ -127,17 +129,17 @@ def _path_numbers(values: object, what: str, units: str | None = None) -> np.nda
 
 @dataclass(frozen=True, eq=False)
 class PathStart:
-    """The assembled position from which a mechanism is followed."""
+    """The position with closed loops from which a mechanism is followed."""
 
     place: Place
-    values: Values  # of all symbols there, by name
+    values: Values  # values of all symbols at this position, by name
     named: frozenset[str]  # coordinates with a given start value
 
 
 def start_of(
     model: CompiledModel, initial: Given, parameters: Mapping[str, object] | None, time: float
 ) -> PathStart:
-    """Return the position of the model with initial values, its loops closed."""
+    """Return the position that the model has with these initial values and closed loops."""
     instance = Instance(model, parameters)
     place = model.place_at_start(instance, initial, time, initial_memory(model.equations, None, time))
     named = frozenset(map(str, initial)) if isinstance(initial, Mapping) else frozenset()
@@ -146,11 +148,11 @@ def start_of(
 
 # Coordinates that are held because nothing drives them.
 
-_ALIKE = 1e-9  # share of a row across others, below which it depends on them
+_ALIKE = 1e-9  # a row depends on others if less than this share of it is orthogonal to them
 
 
 def freedom(kinematics: Kinematics) -> int:
-    """Return the number of independent motions: directions less independent gaps."""
+    """Return the number of degrees of freedom: free speeds minus independent gaps of loops."""
     kept = kinematics.equations.reduction.elimination.kept
     return len(kinematics.u) - sum(row.gap is not None for row in kept)
 
@@ -166,8 +168,9 @@ def held_quantities(
     """Return the coordinates to hold at their start values: as many as the driven quantities leave free.
 
     Coordinates in ``held`` come first, then coordinates with a start value, then the coordinates that driven
-    quantities move least: each adds to [J; C; ...] the row with the largest part across the others. With
-    ``only_named``, only those in ``held`` are held.
+    quantities move least. To find these, the matrix [J; C] of derivatives of gaps and of driven quantities is
+    extended, one coordinate at a time, by the row with the largest part orthogonal to the rows before. With
+    ``only_named``, only the coordinates in ``held`` are held.
     """
     k = kinematics
     count = freedom(k) - len(driven)
@@ -213,9 +216,7 @@ def held_quantities(
 
 
 class _Matrix:
-    """Derivatives of gaps, driven quantities and all coordinates by motions of unit size in
-    each direction.
-    """
+    """Derivatives of gaps, driven quantities and all coordinates by motions of one size along each speed."""
 
     def __init__(self, kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -> None:
         k = kinematics

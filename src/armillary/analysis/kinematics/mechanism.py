@@ -3,15 +3,16 @@
 With small motions δ along all speeds,
 
     q += N δ        F(q, t) = [gaps Φ; driven quantities c − c*] = 0        A = (∂F/∂q) N
-    A u + b = [0; ċ*]                   b = ∂F/∂t, and rows for constraints of speeds alone
+    A u + b = [0; ċ*]                   b = ∂F/∂t; A also has rows for constraints of speeds alone
     A u̇ + γ = [0; c̈*]                   γ = d(A u + b)/dt at constant u
 
-Under static loads the forces z of gaps and driven quantities are unknown too, and each speed has a row
+where c* are the values that the driven quantities c are given. Under static loads the forces z of gaps and
+driven quantities are unknown too, and each speed has a row
 
     f(q) + Aᵀ z = e*                    f: generalised forces of all loads at rest
 
-whose target e* moves from the residual at the start to zero. Limits are rows that are zero within them:
-s (max(x − high, 0) + min(x − low, 0)).
+whose target e* moves from the residual at the start to zero. The limits of a quantity x are a further row,
+s (max(x − high, 0) + min(x − low, 0)), which is zero while x is within them.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ from armillary.untyped import DataMapping
 
 # A system's quantities as expressions of all its coordinates, speeds and accelerations.
 #
-# All speeds are unknown, also those that the equations of motion eliminate: a choice of dependent speeds
-# becomes singular somewhere along a path, but q̇ = N u with all speeds does not. ``clock`` is the rate of
-# time: 1 for rates in time, 0 for derivatives by a driven quantity.
+# All speeds are unknowns, also the speeds that the equations of motion eliminate: a choice of dependent
+# speeds becomes singular somewhere along a path, but q̇ = N u with all speeds does not. ``clock`` is the rate
+# of time: 1 for rates in time, 0 for derivatives by a driven quantity.
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ class Kinematics:
         self.coordinates = tuple(q.data.name for q in moving)
         self.q = tuple(map(self.plain, moving))
         self.rates: dict[Expr, Expr] = {}
-        self.motions: list[tuple[int, int, Expr]] = []  # elements of N: coordinate, speed
+        self.motions: list[tuple[int, int, Expr]] = []  # elements of N: coordinate, speed, value
         still = dict.fromkeys(self.u, ZERO)
         for i, q in enumerate(moving):
             rate = as_expr(self.plain(system.rates[q]))
@@ -187,7 +188,7 @@ def slopes(value: Expr, by: Sequence[Expr]) -> dict[int, Expr]:
 
 
 def generalised_forces(kinematics: Kinematics) -> list[Expr]:
-    """f along the free speeds, for all loads with the system at rest."""
+    """Return f along the free speeds, of all loads, with the system at rest."""
     k, system = kinematics, kinematics.system
     tree = build_tree(system, k.plain, given=k.given, split_free_bodies=True)
     tree = regroup(tree.with_degrees(lambda d: replace(d, rate=0, dependent=False)))
@@ -200,8 +201,8 @@ def generalised_forces(kinematics: Kinematics) -> list[Expr]:
 def effort_quantity(kinematics: Kinematics, driven: KinematicQuantity, force: Expr) -> KinematicQuantity:
     """Return the force or moment that holds a driven quantity, positive along it.
 
-    ``force`` is conjugate to the quantity in its stated units, the effort to the quantity in the model's
-    units.
+    ``force`` times a change of the quantity in its stated units is work. The result times a change of the
+    quantity in the model's units is the same work.
     """
     kind = {LENGTH: FORCE, ONE: MOMENT}.get(driven.dimension) if driven.dimension is not None else None
     units = kinematics.system.units.unit_text(kind) if kind is not None else ""
@@ -211,7 +212,7 @@ def effort_quantity(kinematics: Kinematics, driven: KinematicQuantity, force: Ex
 
 @dataclass(frozen=True, eq=False)
 class ConditionRow:
-    """One condition of positions or speeds: its name, its words, and its constraint if it is one."""
+    """One condition of positions or speeds: its name, its description, and the constraint if it is one."""
 
     name: str
     about: str
@@ -263,14 +264,15 @@ class Mechanism:
         goals = [*(f"target {d.name}" for d in self.driven), *(f"balance {row.name}" for row in balance)]
         goals += [f"{word} of {x.name}" for x in self.limited for word in ("low", "high", "scale")]
         self.targets = tuple(map(fresh, goals))
-        self.followed = len(self.driven) + len(balance)  # targets that are values of rows
+        self.followed = len(self.driven) + len(balance)  # number of targets c* and e*
         with derivation():
             self._build(gaps, rolling)
 
     def _build(self, gaps: Sequence[Constraint], rolling: Sequence[Constraint]) -> None:
         k, n = self.kinematics, len(self.kinematics.u)
-        # Rates that are differentiated once more are made by directional_derivatives, not by tangents, which
-        # compare rates with zero: they are zero where the derivatives by the speeds are evaluated.
+        # Rates that are differentiated once more are made by directional_derivatives, not by tangents. The
+        # function tangents compares rates with zero, and the derivatives by the speeds are evaluated where
+        # rates are zero.
         moving = k.moving | dict(zip(self.z, self.u[n:], strict=True))
         onward = moving | dict(zip(self.u, self.a, strict=True))
         values = [as_expr(k.plain(c.position)) for c in gaps]
@@ -340,7 +342,7 @@ def _limit(x: Expr, low: Expr, high: Expr, scale: Expr) -> Expr:
 
 @dataclass(frozen=True, eq=False)
 class MechanismNumbers:
-    """A mechanism with one set of parameters, evaluated at many positions, a row each."""
+    """A mechanism with one set of parameters, evaluated at many positions, one in each row of an array."""
 
     mechanism: Mechanism
     parameters: DataMapping | None
@@ -368,7 +370,7 @@ class MechanismNumbers:
         return np.concatenate([self.motion_sizes, self.force_sizes])
 
     def position(self, place: Place) -> np.ndarray:
-        """Return a place of the model, at rest, with its own values as targets."""
+        """Return a place of the model as a position: at rest, with the values there as targets."""
         m, t = self.mechanism, self.mechanism.kinematics.equations.targets
         found = np.zeros(m.conditions.width)
         found[: len(place.q)] = place.q
@@ -389,7 +391,7 @@ class MechanismNumbers:
         return found
 
     def with_forces(self, position: np.ndarray, t: float) -> MechanismNumbers:
-        """Return these numbers with sizes of forces that fit the loads at a position."""
+        """Return these numbers, with the sizes of the forces z chosen by the loads at a position."""
         m, n = self.mechanism, len(self.mechanism.kinematics.u)
         if not m.static:
             return self
@@ -428,7 +430,7 @@ class MechanismNumbers:
     def with_motion(
         self, positions: np.ndarray, clock: float, u: np.ndarray | None = None, a: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return positions with the rate of time, speeds and accelerations as inputs."""
+        """Return positions in which the inputs for the rate of time, speeds and accelerations are set."""
         m, found = self.mechanism, positions.copy()
         n, first = len(m.u), m.clock + 1
         found[:, m.clock] = clock
@@ -440,7 +442,7 @@ class MechanismNumbers:
         return found
 
     def matrices(self, times: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return A and b of all rows."""
+        """Return A and b at all positions."""
         m = self.mechanism
         numbers = self("motion", times, self.with_motion(positions, 1.0))
         count = len(m.rows)

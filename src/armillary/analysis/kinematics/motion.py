@@ -2,9 +2,10 @@
 
     A u = ċ* − b        A u̇ = c̈* − γ
 
-are solved for all rows at once, with rows and columns of A divided by their sizes. The smallest singular
-value of A measures how far a position is from a singular one, at which the driven quantities do not determine
-the motion. Landmarks are limits of reach, singular positions, and turning points of outputs.
+are solved for all positions at once, with rows and columns of A divided by their sizes. At a singular
+position the driven quantities do not determine the motion. The smallest singular value of A measures how far
+a position is from a singular one. Landmarks are limits of reach, singular positions, and turning points of
+outputs.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from armillary.analysis.kinematics.mechanism import MechanismNumbers
 from armillary.errors import ArmillaryError
 from armillary.text_tables import counted
 
-SINGULAR = 1e-6  # smallest singular value, of rows of size one, at which a position counts as singular
-_WEAK = 1e-11
-_CONTRADICTED = 1e-8
+SINGULAR = 1e-6  # a position is singular if the smallest singular value of A, scaled, is at most this
+_WEAK = 1e-11  # singular values below this share of the largest count as zero
+_CONTRADICTED = 1e-8  # largest relative residual of constraints on speeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +52,13 @@ class PathMotion:
 
     @cached_property
     def _inverses(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """Cache of `_inverse`: inverses and strengths by the number of rows of A."""
+        """Results of `_inverse` that are kept, by the number of rows of A."""
         return {}
 
     def _inverse(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return A⁻¹ and the strength 1/|A⁻¹| of each position, for the first ``count`` rows of A.
 
-        If A is singular or not square: the pseudoinverse, and the smallest singular value.
+        If A is singular or not square, return the pseudoinverse and the smallest singular value instead.
         """
         if count not in self._inverses:
             self._inverses[count] = _inverses(self._scaled[0][:, :count])
@@ -65,11 +66,11 @@ class PathMotion:
 
     @cached_property
     def strength(self) -> np.ndarray:
-        """Approximate smallest singular value 1/|A⁻¹| of the rows of A for positions; 0 at a singular
-        position.
+        """Approximate smallest singular value 1/|A⁻¹| of the rows of A that determine positions; 0 at a
+        singular position.
         """
         m = self.numbers.mechanism
-        if m.static and m.redundant:  # forces of redundant constraints are nowhere determined
+        if m.static and m.redundant:  # no position determines the forces of redundant constraints
             A = self._scaled[0][:, : m.closing]
             return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1 - m.redundant])
         return self._inverse(m.closing)[1]
@@ -86,7 +87,9 @@ class PathMotion:
         return found
 
     def weakest(self, row: int) -> tuple[list[str], list[str]]:
-        """Return the names of the constraints and of the speeds in the weakest motion of a row."""
+        """Return the names of the constraints and of the speeds that take part in the motion with the
+        smallest singular value.
+        """
         m = self.numbers.mechanism
         U, _, V = np.linalg.svd(self._scaled[0][row, : m.closing])
         last = min(U.shape[0], V.shape[0]) - 1
@@ -97,7 +100,7 @@ class PathMotion:
         return constraints, names
 
     def _solve(self, right: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least-norm solution, and the residual of each row relative to its size.
+        """Return the least-norm solution of A y = right, and the residual of each row relative to its size.
 
         Rows of constraints on speeds apply only to motions in time (``clock`` is not 0), not to derivatives
         by driven quantities.
@@ -118,7 +121,7 @@ class PathMotion:
         return u
 
     def accelerations(self, u: np.ndarray, driven: np.ndarray, clock: float) -> np.ndarray:
-        """u̇ of all rows, at speeds u."""
+        """Return u̇ of all rows at speeds u; ``driven`` has the second rates of the targets."""
         m = self.numbers.mechanism
         moving = self.numbers.with_motion(self.positions, clock, u)
         right = -self.numbers("bias", self.times, moving)
@@ -153,7 +156,7 @@ class PathMotion:
 def _inverses(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the inverses of many matrices and 1/norm of each inverse.
 
-    For matrices that are singular or not square: pseudoinverses, and the smallest singular value of each.
+    A matrix that is singular or not square has its pseudoinverse and its smallest singular value instead.
     """
     count, height, width = A.shape
     if not height or not width:
@@ -165,7 +168,7 @@ def _inverses(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             found = np.linalg.inv(A)
             strength = 1.0 / np.linalg.norm(found, axis=(1, 2))
             weak = ~(strength > _WEAK)
-        except np.linalg.LinAlgError:  # one of them is singular to the last digit
+        except np.linalg.LinAlgError:  # one of the matrices is exactly singular
             pass
     if np.any(weak):
         U, lengths, V = np.linalg.svd(A[weak], full_matrices=False)
@@ -184,7 +187,7 @@ def _largest_places(values: np.ndarray) -> list[int]:
 
 # Positions of note along a path: limits of reach, singular positions, and turning points of outputs.
 
-_TURNS = 60
+_TURNS = 60  # most iterations of the search for a zero
 _STIFF = 1e5  # weight of loops relative to targets, if a target cannot be reached
 
 
@@ -210,8 +213,8 @@ class Landmark:
         where = ", ".join(f"{name} = {value:.9g}" for name, value in self.at.items())
         if self.kind == "turning point":
             return f"turning point of {self.output} = {self.value:.9g} at {where}"
-        by = f": with that held, {', '.join(self.speeds)} can still move" if self.speeds else ""
-        rows = f"; it repeats {', '.join(self.constraints)}" if self.constraints else ""
+        by = f": with this held, {', '.join(self.speeds)} can still move" if self.speeds else ""
+        rows = f"; dependent constraints: {', '.join(self.constraints)}" if self.constraints else ""
         return f"{self.kind} at {where}{by}{rows}"
 
 

@@ -1,14 +1,15 @@
-"""A mechanism that is followed from row to row: the record and the functions of the search.
+"""A mechanism that is followed along a path: the record and the functions of the search.
 
-At each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and other conditions of the caller.
-Unknown are small motions δ along the speeds and other unknowns, in terms of their sizes: x += N δ. From the
-position of another row, numerics/roots.py
+A row of the path has values of the targets, such as the driven quantities, and of the time. Its position x
+satisfies the conditions F(x) = 0: gaps of loops, driven quantities and other conditions of the caller. The
+unknowns δ are small motions along the speeds, and other unknowns such as forces, each divided by its size:
+x += N δ. From the position of another row, numerics/roots.py either
 
-    follows the root on its branch while the targets move to this row's targets, in steps that are halved
-    if this fails, or
-    finds a root, or the place where F is least.
+    follows the root on its branch while the targets move to the values of this row, in steps that are
+    halved if this fails, or
+    finds any root by damped least squares, or the position at which F is least.
 
-Rows of A = ∂F/∂δ are scaled to a largest element of one.
+Rows of A = ∂F/∂δ are scaled so that their largest element is one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, follow_root, worst_residual
 from armillary.solver.language.language import *
 
-# Tables: rows and directions of the entries of A; elements of a position that move, and their directions; the
-# first of each four Euler parameters; 1 for rows of gaps, 2 for other rows without targets, 0, −1, … for
-# groups of targets with one unit; the position at which each row begins.
+# Tables. ENTRY_OF_ROW and ENTRY_OF_DIRECTION: the condition and the direction (unknown) of each entry of A.
+# MOVED and ALONG: the element of a position that each entry of N moves, and the direction of this motion.
+# UNITS_FROM: the first of each four Euler parameters. STIFF_KIND: 1 for gaps, 2 for other conditions without
+# targets, 0, −1, … for conditions with targets, one number for each unit of targets. ORIGIN: the position
+# from which each row of the path is searched.
 ENTRY_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ENTRY_OF_DIRECTION: Wholes = np.zeros(0, dtype=int)
 MOVED: Wholes = np.zeros(0, dtype=int)
@@ -34,37 +37,37 @@ ORIGIN: Wholes = np.zeros(0, dtype=int)
 
 class Follower(Roots):
     t: real
-    width: whole  # numbers of a position: state and inputs
+    width: whole  # count of numbers in a position: state and inputs
     count: whole  # rows to be found
-    starts: whole  # given positions, before those of the rows
-    targets: whole
+    starts: whole  # count of given positions, which stand before the positions of the rows
+    targets: whole  # count of targets
     first_target: whole  # index of the first target in a position
     entries: whole  # entries of A that are not always zero
     motions: whole  # entries of N
     quaternions: whole
     descends: truth  # whether to find roots by damped least squares, not by following
     least_share: real  # least share of the way from one row to another
-    weak: real  # share of the least pivot of the row before, below which a position is singular
-    weight: real  # weight of rows without targets
-    renews: truth  # whether weights are renewed at each place
+    weak: real  # a position is singular if its least pivot is below this share of its origin's
+    weight: real  # weight of conditions without targets, relative to those with targets
+    renews: truth  # whether weights are computed anew at each position
     place: Position
-    there: Position  # after a step
-    good: Position  # the last position where the conditions hold
-    figures: Results  # F, entries of A, entries of N
-    figures_there: Results  # after a step
+    there: Position  # the position after a step
+    good: Position  # the last position at which the conditions hold
+    figures: Results  # F, entries of A and entries of N at `place`
+    figures_there: Results  # the same numbers at `there`
     weights: Sides
     sizes: Steps
     positions: Path
     times: PathReals
-    strengths: PathReals  # least pivots
-    sources: PathNumbers  # of each position itself, or its origin if it was not reached or is singular
-    wanted: Targets
-    reached: PathReals
-    left_over: PathReals
+    strengths: PathReals  # least pivot of A at each position
+    sources: PathNumbers  # the position to continue from: its origin if it was not reached or is singular
+    wanted: Targets  # time and targets of each row
+    reached: PathReals  # share of the way from its origin that was possible
+    left_over: PathReals  # largest residual after damped least squares
 
 
 def set_weights(run: Follower) -> None:
-    """Set the weight of each row, one over its largest element; targets of one group share a weight.
+    """Set the weight of each condition to one over its largest element; targets of one group share a weight.
 
     The largest element of a gap counts as at least 1e-4 of the largest of all gaps, since rows of gaps may
     vanish while the gaps do not.
@@ -89,7 +92,7 @@ def set_weights(run: Follower) -> None:
 
 
 def look(run: Follower) -> None:
-    """Find the residuals at the place; if `renews`, with weights for this place."""
+    """Compute the residuals at `place`; if `renews`, with new weights."""
     run.figures = path_figures(run.t, run.place)
     if run.renews:
         set_weights(run)
@@ -98,14 +101,14 @@ def look(run: Follower) -> None:
 
 
 def look_there(run: Follower) -> None:
-    """Find the residuals after a step."""
+    """Compute the residuals at `there`, the position after a step."""
     run.figures_there = path_figures(run.t, run.there)
     for i in range(run.rows):
         run.missed[i] = run.weights[i] * run.figures_there[i]
 
 
 def differentiate(run: Follower) -> None:
-    """Set the matrix at the place."""
+    """Set the matrix A at `place`."""
     m: whole = run.rows
     for k in range(run.entries):
         own: whole = ENTRY_OF_ROW[k]
@@ -114,7 +117,7 @@ def differentiate(run: Follower) -> None:
 
 
 def displace(run: Follower) -> None:
-    """Find the position to which a step leads, with unit Euler parameters."""
+    """Compute the position to which a step leads, with Euler parameters of unit length."""
     first: whole = run.rows + run.entries
     run.there = run.place
     for k in range(run.motions):
@@ -130,25 +133,25 @@ def displace(run: Follower) -> None:
 
 
 def arrive(run: Follower) -> None:
-    """Make the position after the step the place."""
+    """Make the position after the step the current `place`."""
     run.place = run.there
 
 
 def accept(run: Follower) -> None:
-    """Make the position after the step the place, with its residuals."""
+    """Make the position after the step the current `place`, and take over its residuals."""
     run.place = run.there
     run.figures = run.figures_there
     run.residual = run.missed
 
 
 def set_radius(run: Follower) -> None:
-    """Set the first radius to the longest change of one unknown."""
+    """Set the first trust radius to `longest`, the largest change allowed for one unknown."""
     run.radius = run.longest
 
 
 def descend_to_row(run: Follower, row: whole) -> truth:
-    """Find a root of a row's conditions, or the place of the least residuals; return whether
-    there is a root.
+    """Find a root of a row's conditions, or the position with the least residuals; return whether a root was
+    found.
     """
     width: whole = run.targets + 1
     here: whole = run.starts + row
@@ -179,8 +182,9 @@ def descend_to_row(run: Follower, row: whole) -> truth:
 
 
 def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
-    """Follow the root while the targets move to a row's targets; return whether they arrive, and the position
-    is not much more singular than at the start.
+    """Follow the root while the targets move to those of a row.
+
+    Return whether they arrive at a position that is not much nearer to a singular one than the start.
     """
     width: whole = run.targets + 1
     here: whole = run.starts + row

@@ -168,7 +168,7 @@ class Sweep:
         return f"<p>{html_text(self._heading())}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
 
     def as_run(self) -> Run:
-        """Return the columns as a run, over the number of the row; for plots and comparisons."""
+        """Return the columns as a run whose time is the number of the row, for plots and comparisons."""
         return Run(
             self.system,
             np.arange(len(self), dtype=float),
@@ -189,8 +189,9 @@ class Sweep:
         title: str | None = None,
         show: bool = False,
     ) -> Figure | None:
-        """Return a figure of columns over the first driven quantity, or over column ``x``; without names, of
-        the outputs. With ``path`` it is saved as PNG, SVG, PDF or HTML.
+        """Return a figure of columns, by default the outputs, over the first driven quantity or column ``x``.
+
+        With ``path`` the figure is saved as PNG, SVG, PDF or HTML.
         """
         return self.as_run().plot(*names, x=x or self.driven[0], path=path, title=title, show=show)
 
@@ -334,7 +335,7 @@ def reactions_at_rest(
 
 
 def _driven_speeds(mechanism: Mechanism) -> list[str]:
-    """Return the speed along which each driven quantity is held."""
+    """Return the speed along which the effort of each driven quantity acts."""
     k, found = mechanism.kinematics, []
     for quantity in mechanism.driven:
         along = list(slopes(k.rate([quantity.value])[0], k.u))
@@ -406,8 +407,8 @@ class SweepColumns:
                 self._add(f"d²({o.name})/dt²", second, quotient(o.units, "s^2"), f"second rate of {o.name}")
 
     def derivatives(self, motion: PathMotion) -> np.ndarray:
-        """Return the derivatives of all outputs by each driven quantity at all rows; NaN for outputs of
-        speeds.
+        """Return the derivatives of all outputs by each driven quantity at all rows; NaN for outputs that
+        depend on speeds.
         """
         m = self.mechanism
         found = np.full((len(motion.positions), len(m.outputs), self.count), np.nan)
@@ -450,7 +451,7 @@ class SweepColumns:
         marks: tuple[Landmark, ...],
         kind: type[Result],
     ) -> Result:
-        """Return the finished value."""
+        """Return the finished sweep."""
         k, drive = self.mechanism.kinematics, self.drive
         coordinates = tuple(n for n in k.coordinates if n in self.columns)
         asked = [o.name for o in self.mechanism.outputs if o.name not in coordinates]

@@ -1,9 +1,9 @@
 """Inverse kinematics: positions at which outputs have given values.
 
 From each of several starts, damped least squares on all conditions at once, gaps of loops included, is
-followed by Newton's method. With more freedoms than outputs, the shortest steps select the solution. If no
-start reaches the outputs, the nearest position is found for the error, with loops and limits weighing more
-than the outputs.
+followed by Newton's method. If there are more freedoms than outputs, steps of least length select one of the
+solutions. If no start reaches the outputs, the nearest position is found for the error message; loops and
+limits then have more weight than the outputs.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import Initial
 from armillary.text_tables import counted
 
-_STIFF = 1e5  # weight of loops and limits relative to outputs, if these cannot be reached
+_STIFF = 1e5  # weight of loops and limits relative to outputs, if the outputs cannot be reached
 _SAME = 1e-6  # distance, in radians or model units, below which two solutions are the same
-_FREE = 1e30  # in place of a missing limit
+_FREE = 1e30  # stands for a missing limit
 _KEPT = 1e-4  # largest residual of loops and limits if outputs cannot be reached
-_HELD_BACK = 1e-7  # distance to a limit, over the distance of both limits, below which errors name the limit
+_HELD_BACK = 1e-7  # distance to a limit, as a share of the range, below which errors name the limit
 
 
 class ReachError(ArmillaryError):
-    """Values of outputs that no position has; ``nearest`` holds the nearest ones that were found."""
+    """The error for values of outputs that no position has; ``nearest`` has the nearest values found."""
 
     def __init__(self, message: str, nearest: Mapping[str, float] | None = None) -> None:
         super().__init__(message)
@@ -65,11 +65,13 @@ def solve(
 ) -> Solutions:
     """Return positions at which ``outputs`` of positions, or coordinates, have given values.
 
-    Numbers give all different solutions that are found from this number of ``starts``: the position of
-    ``start``, as for ``simulate``, and others around it. With more freedoms than outputs one solution is
-    given. Arrays of one length are a path, with a solution for each row that follows from the one before.
-    ``limits`` are pairs (low, high) of coordinates or outputs, ``held`` names coordinates that stay,
-    ``shown`` further outputs. An error names the outputs that cannot be reached and the nearest values.
+    If the values are numbers, the search begins at this number of ``starts``: the position with the initial
+    values ``start``, as for ``simulate``, and random positions around it. All different solutions that are
+    found are returned; only one, if there are more freedoms than outputs. If the values are arrays of one
+    length, they are a path, and the solution of each row is found from that of the row before. ``limits``
+    has pairs (low, high) by coordinate or output, ``held`` names coordinates that keep their start values,
+    ``shown`` names further outputs as columns. An error names the outputs that cannot be reached and the
+    nearest values.
     """
     base = joint_model(model)
     kinematics = kinematics_of(base)
@@ -156,8 +158,9 @@ class _Search:
         )
 
     def solutions(self, many: bool) -> FollowedRows:
-        """Return all different solutions, the one from the given start first. If there are infinitely
-        ``many``, return only the first that is found.
+        """Return all different solutions, the one from the given start first.
+
+        If ``many``, there are infinitely many, and only the first that is found is returned.
         """
         found = self._from_all(self.targets)
         if not np.any(found.found):
@@ -179,8 +182,10 @@ class _Search:
         )  # fmt: skip
 
     def _scatter_starts(self) -> np.ndarray:
-        """Return the start itself, then random positions around it: up to half a turn, or π sizes, along
-        every direction; coordinates with two limits are anywhere between them.
+        """Return the start itself, then random positions around it.
+
+        They differ from the start by up to half a turn, or π sizes, along every direction; coordinates with
+        two limits lie anywhere between these.
         """
         m, chance = self.numbers.mechanism, ScatterNumbers()
         k, n = m.kinematics, len(m.kinematics.u)

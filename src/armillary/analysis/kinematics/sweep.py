@@ -56,7 +56,7 @@ def sweep(
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Sweep:
-    """Return positions of the mechanism along a path, without dynamics: loops closed, constraints kept.
+    """Return the positions of a mechanism along a path, without dynamics; constraints are satisfied.
 
     ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
     length. With ``grid``, arrays may differ in length, and each combination of their values is a row. Values
@@ -64,15 +64,15 @@ def sweep(
 
     ``outputs`` are by default the outputs of the description. ``speeds`` and ``accelerations`` of driven
     quantities give rates in time of all outputs, as columns d(y)/dt and d²(y)/dt²; ``derivatives`` gives
-    derivatives by the driven quantities. ``start`` has initial values, as for ``simulate``; they decide in
-    what way loops are closed.
+    derivatives by the driven quantities. ``start`` has initial values, as for ``simulate``; they decide which
+    of several possible closures of the loops is followed.
 
     If the driven quantities leave degrees of freedom, as many coordinates are held at their start values:
     first the coordinates in ``held``, then coordinates with a value in ``start``, then the coordinates that
     the driven quantities move least. With ``static`` only the coordinates in ``held`` are held; the others
-    take the static equilibrium of all loads, and the efforts that hold the driven quantities are further
-    outputs. ``reactions`` then names bodies (force and moment of their joint on them, in their axes) and
-    constraints whose reactions are further columns.
+    are in static equilibrium under all loads, and the efforts that hold the driven quantities are further
+    outputs. ``reactions`` then names constraints, whose forces are further columns, and bodies, whose columns
+    are the force and moment that the joint exerts on the body, in the body's axes.
     """
     derivatives = flag(derivatives, "derivatives=")
     wanted = several(reactions, "reactions=")
@@ -195,7 +195,7 @@ def _follow_rows(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, 
 
 
 def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: float) -> np.ndarray:
-    """Return the values of driven and held quantities, and zeros for the residual forces."""
+    """Return the targets of all rows: values of driven and held quantities, and zeros for residual forces."""
     m = numbers.mechanism
     held = numbers.values(position[None], np.array([t]))[0, len(drive.names) : len(m.driven)]
     rest = np.concatenate([held, np.zeros(m.followed - len(m.driven))])
