@@ -1,7 +1,7 @@
-"""Programs in other languages, made from equations by the name of the language, and functional mock-up units.
+"""Export of equations as programs in other languages and as functional mock-up units (FMUs).
 
-Enters: `Equations`. Leaves: a folder of source code, or an FMU. Each language has a folder; `text/` has the
-parts that they share. Each language is a module, imported when it is used, with one function
+Enters: `Equations`. Leaves: a folder of source code, or an FMU. `text/` has the parts that the languages
+share. Each language has a folder, which is imported at its first use and has one function
 
     export(equations, path, **options) -> Path
 """
@@ -31,7 +31,7 @@ LANGUAGES = {
 
 
 HOOKS = ("on_start", "on_input", "on_echo")
-# How users of an exported program change the values of a run.
+# What users of an exported program can do in place of a Python function (`HOOKS`), by language.
 _OWN_CODE = {
     "c": "in C change run.state and run.memory between setup and begin, or the values of the run file",
     "cuda": "give each run its values in the table of runs",
@@ -53,10 +53,10 @@ def export(
 ) -> Path:
     """Write the equations as a stand-alone program and return its path.
 
-    All languages have these options: ``inputs`` over time, which the program then contains; ``force`` to
-    replace files; and ``configurations``, whether the program has the equations of all configurations that
-    runs can reach, so that runs can lock and unlock joints and exchange dependent speeds (by default if
-    events lock or unlock).
+    All languages have these options. ``inputs`` are data over time, which the program then contains.
+    ``force`` allows files to be replaced. With ``configurations`` the program has the equations of all
+    configurations that runs can reach, so that runs can lock and unlock joints and exchange dependent speeds;
+    by default it has them if events lock or unlock joints.
     """
     one_of(language, LANGUAGES, "cannot export to ")
     file_path(path, "path")

@@ -43,18 +43,19 @@ def export(
 ) -> Path:
     """Write a folder with the system's program in C and return its path.
 
-    ``lanes``: with GCC or Clang, operations of similar branches use vectors of 2 doubles (default) or
-    4; 1 for no vectors.
+    ``lanes`` is the number of doubles in a vector: 2 (default) or 4, or 1 for no vectors. GCC and Clang
+    compute operations of similar branches on such vectors.
 
     ``stiff``: the solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
 
     ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` with a
-    fixed step (rodas3 for stiff systems). With ``measure`` the README has costs counted by QEMU; None: if
-    QEMU and the cross compilers are installed.
+    fixed step (rodas3 for stiff systems). With ``measure`` the README has costs counted by QEMU; by default
+    (None) it has them if QEMU and the cross compilers are installed.
 
     ``profile="acados"`` is for optimisers: rates, Jacobians, adjoints and Hessians in the form of acados'
-    external models, for CasADi and as plain functions. The named ``parameters`` are arguments of these, the
-    others keep their defaults. With ``step``, a time in s, there are the functions of discrete models, too.
+    external models, for CasADi and as plain functions. ``parameters`` names the parameters that are arguments
+    of these functions; the others keep their defaults. With ``step``, a time in s, the program also has the
+    functions of acados' discrete models.
     """
     if profile == "acados":
         from armillary.export.c.optimizer import optimizer_files

@@ -1,15 +1,16 @@
-"""Sections for GCC and Clang: an assignment per operation, ordered and loaded as in the process.
+"""Sections for GCC and Clang: one assignment per operation, in the order of the process's machine code.
 
-Compilers order such code for few live values, keep constants in registers and spill results to make room for
-them, also in the plain text of a section (``printer.py``). Here llvm/arrangement chooses the operations,
-their order, the values in registers, and where sines are computed; this file writes C instead of LLVM text.
-On a Neoverse N1 GCC's code takes 0.6 to 0.9 of the time of its code from the plain text.
+Compilers order the plain text of a section (``printer.py``) for few live values, keep constants in registers,
+and spill results to make room for them. Here llvm/arrangement chooses the operations, their order, the values
+in registers, and where sines are computed; this file writes C instead of LLVM text. On a Neoverse N1 GCC's
+code from this text takes 0.6 to 0.9 of the time of its code from the plain text.
 
-If an angle is beyond the limit of these sines, the plain text is called, which calls the library.
+If an angle is beyond the limit of the sines written here, the plain text is called, which calls the library.
 
-The file begins with the functions of vectors that such code calls. The code of arctangents, and of sines and
-cosines of moderate angles, is translated line by line from llvm/vector_math.py; sums that fused operations
-would round once are written without them. Choices and comparisons are on the bits of whole vectors.
+The file begins with the functions of vectors that such code calls. The functions for arctangents, and for
+sines and cosines of moderate angles, are translated line by line from the LLVM code that llvm/vector_math.py
+and llvm/sines.py write; each fused operation becomes a product and a sum. Choices and comparisons act on the
+bits of whole vectors.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def cosine(v: Instructions, x: str) -> str:
 
 
 def _whole(v: Instructions, shifted: str) -> str:
-    """Emit a value so that no compiler cancels ROUND, which was added and is subtracted again later.
+    """Emit ``shifted``, a sum with ROUND, so that no compiler cancels ROUND when it is subtracted later.
 
     An integer operation without effect hides the sum from compilers that reorder sums.
     """
@@ -88,7 +89,7 @@ def _whole(v: Instructions, shifted: str) -> str:
 
 
 def _turned_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
-    """Emit sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
+    """Emit (−1)ⁿ sin r with r = x − π·turns; the last bit of ``shifted`` tells whether n is odd."""
     r, e = short_remainder(v, x, turns, 2.0)
     return sine_of_remainder(v, v.sub(r, e), shifted)
 
@@ -149,7 +150,8 @@ def _texts(lanes: int) -> dict[str, str]:
     return texts | {f: _translate_function(f, lanes) for f in _EMITTED}
 
 
-# Lines of LLVM code in C; T is the type of vectors.
+# Forms of LLVM instructions, with the C expression for each: T is the type of vectors, $ an operand, and @
+# the number of lanes.
 _TRANSLATIONS = [
     (re.compile(form.replace("T", r"<\d x \w+>").replace("$", r"(%\w+|splat \(\w+ \w+\))") + "$"), text)
     for form, text in (
@@ -204,10 +206,11 @@ def _operand(word: str, lanes: int) -> str:
 
 
 REGISTERS = 32
-# nodes; a section with fewer, as of a pendulum, is faster as plain text; one of two links is slower
+# Fewest nodes: a section with fewer, such as a pendulum's, is faster as plain text, a section of two links
+# slower.
 FEWEST = 20
-PIECE = 1600  # operations in one function, as llvm/section_writer.py has; a hexapod takes 3 % more with 800
-WHOLE = 20000  # most operations of arithmetic alone in one function
+PIECE = 1600  # operations in one function, as ENCODED_PIECE of llvm; a hexapod takes 3 % more time with 800
+WHOLE = 20000  # most operations in one function if all are arithmetic
 RESERVED = (
     *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "ROUNDED", "bits_2", "is_near", "numbers", "slots"),
     *(f"lanes_{n}{use}" for n in (2, 4) for use in ("", "_in_array")),
@@ -220,7 +223,7 @@ _CALL = re.compile(r"call (?:double|<\d x double>) (?!@)")  # an operation whose
 _SIGNS = {"multiply": "*", "divide": "/"}
 _FUNCTIONS = {"maximum": "greater", "minimum": "lesser", "root": "sqrt", "size": "fabs"}
 _OF_VECTORS = {"maximum": "greater", "minimum": "lesser", "size": "size"}
-# Other operations, by LLVM text; of shifted bits only the last is used.
+# Other operations, by their LLVM text. C shifts signed bits: only the last bit of the result is used.
 _OTHERS = {
     f"bitcast {PAIR} $ to <2 x i64>": "(bits_2){0}",
     f"bitcast <2 x i64> $ to {PAIR}": "(lanes_2){0}",
@@ -237,7 +240,10 @@ _OTHERS = {
 
 
 def arranges(section: ProgramSection, places: Mapping[Expr, Place]) -> bool:
-    """Return whether a section gets this text: it has vectors or is all arithmetic, and calls no blocks."""
+    """Return whether a section is written by ``arranged_function``.
+
+    It must call no block functions, and have packs or, with at least FEWEST nodes, only arithmetic.
+    """
     if any(is_block(node) for node in section.nodes):
         return False
     return bool(section.packs) or (len(section.nodes) >= FEWEST and is_arithmetic(section, dict(places)))
@@ -312,7 +318,7 @@ def arranged_function(
 
 
 class _Writer(ArrangedPackWriter):
-    """A writer of one function: elementary functions are C text, and numbers are loaded."""
+    """A writer of one function, which calls C functions such as sines and loads numbers from a table."""
 
     def __init__(
         self,
@@ -386,7 +392,7 @@ class _Writer(ArrangedPackWriter):
         return self._in_c(lanes, texts[0] if lanes == 1 else f"{{{', '.join(texts)}}}", [*args] * lanes)
 
     def _in_c(self, lanes: int, form: str, names: Sequence[str]) -> str:
-        """Add a line in C; return its name."""
+        """Add an operation whose text is C; return the name of its value."""
         kind = "double" if lanes == 1 else f"<{lanes} x double>"
         return self._direct(f"call {kind} {form}", tuple(names))
 

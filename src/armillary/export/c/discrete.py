@@ -1,4 +1,6 @@
-"""A discrete step for acados: RK4 with held inputs, from the exported rates and their derivatives.
+"""A discrete step for acados: RK4 with constant inputs, from the exported rates and their derivatives.
+
+The state x becomes φ after the step; λ are acados' multipliers.
 
     φ(x, u, p)        dyn_disc_phi_fun
     and ∂φ/∂(u, x)ᵀ   dyn_disc_phi_fun_jac
@@ -14,7 +16,8 @@ from collections.abc import Callable, Sequence
 
 from armillary.export.text.files import fill, template
 
-# A function of CasADi's interface: its name, arguments and shapes of results, and the call that computes it.
+# Returns the C text of a function with CasADi's interface, from its name, the names of its arguments, the
+# shapes of its results, and the statement that computes them.
 Interface = Callable[[str, Sequence[str], Sequence[tuple[int, int]], str], str]
 
 _FORMS = (
@@ -22,7 +25,8 @@ _FORMS = (
     ("dyn_disc_phi_fun_jac", ("x", "u", "p")),
     ("dyn_disc_phi_fun_jac_hess", ("x", "u", "lambda", "p")),
 )
-NEEDED = ("expl_ode_fun", "expl_vde_forw", "expl_ode_hess")  # as plain functions, NAME_plain_…
+# Functions that the discrete step calls; the file has them as plain functions, NAME_plain_….
+NEEDED = ("expl_ode_fun", "expl_vde_forw", "expl_ode_hess")
 
 
 def discrete_code(stem: str, step: float, states: int, inputs: int, interface: Interface) -> str:

@@ -62,7 +62,7 @@ def remark(section: ProgramSection) -> list[str]:
 
 
 def in_vectors(program: Program, lanes: int) -> ProgramSection:
-    """Return the derivatives with packs of at most ``lanes`` lanes; without packs if none pays."""
+    """Return the derivatives with packs of at most ``lanes`` lanes; without packs if none saves time."""
     if lanes == 1 or any(is_block(node) for node in program.derivatives.nodes):
         return program.derivatives
     places = {s: ("state", i) for i, s in enumerate(program.state)}
@@ -137,7 +137,7 @@ class ContactPrinter(CSolverPrinter):
         return [f"contact_copy({self.extent(kind)}, {self.expression(value)}, {target});"]
 
     def block_function(self, name: str) -> str:
-        """Return a function that reads an array of arguments and fills one of results."""
+        """Return a C function that reads an array of arguments and fills an array of results."""
         takes = [
             f"    contact_copy({p.length}, given + {p.first}, run.{p.field});"
             for p in self.source.takes(name)
@@ -167,7 +167,8 @@ RESULT = "double *restrict out"
 RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 
-# Functions, macros and arrays of sines and cosines; 32 arrays of four angles suffice for 128 joints.
+# Names that identifiers of a model must not have: functions, macros, and arrays of sines and cosines (32
+# arrays of four angles suffice for 128 joints).
 _RESERVED = (
     *RESERVED,
     *("APART", "WHOLE", "IN_ORDER", "BARRIER", "ANGLES"),
@@ -234,12 +235,12 @@ class CModel:
         return {"host", "assembles", "rows", *arranged, *features(self.source)}
 
     def in_precision(self, code: str) -> str:
-        """Return the code with numbers and functions of its precision."""
+        """Return C text of doubles with the numbers and functions of the model's precision."""
         return code
 
     @cached_property
     def wide(self) -> ProgramSection:
-        """The derivatives, with operations on vectors if they are requested and pay."""
+        """The derivatives, with operations on vectors if they are requested and save time."""
         return in_vectors(self.program, self.lanes)
 
     @property
@@ -306,7 +307,7 @@ class CModel:
     def functions(self, sines: str = "") -> tuple[str, str]:
         """Return the helper functions and the functions of the sections.
 
-        ``sines``: another text for sines and cosines.
+        ``sines`` replaces the usual functions for sines and cosines.
         """
         body = self.body()
         return self.helper_functions(body, sines), body
@@ -368,7 +369,10 @@ class CModel:
         return function(signature, about, self.sections.body(start.section), self._factors())
 
     def pivot_shares(self) -> str:
-        """Return the function for shares of pivots, for runs that may reach a singular configuration."""
+        """Return the function for pivots of the mass matrix, as shares of its diagonal.
+
+        Only runs that may reach a singular configuration need it.
+        """
         masses = self.source.masses
         if masses is None:
             return ""
@@ -501,8 +505,8 @@ def roadmap(description: ExportDescription) -> list[str]:
     ]
 
 
-# test.c: stored numbers of the in-process model, each with a tolerance ("room") for the precision of the
-# code.
+# test.c compares the code's results with stored numbers of the in-process model, each with a tolerance
+# ("room") for the precision of the code.
 
 
 def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:

@@ -175,7 +175,8 @@ def _configuration_tables(models: Sequence[CModel], code: str) -> str:
         entries.append("    {" + ", ".join(functions) + "},")
     every = [m.source.equations for m in models]
     found = tables_of(every, model.source.passing, recloses=True)
-    # The fixed text reads these three. The bracket tells a read table from a name in a comment.
+    # The templates read the first three tables. A bracket after a name shows that the code reads this table;
+    # without a bracket the name can be in a comment.
     read = {"used_states", "watched_events", "stops", *re.findall(r"\b(\w+)\[", code)}
     for kind, tables in (("int", found.tables), ("double", found.reals)):
         named = {table_name(name): values for name, values in tables.items()}
@@ -221,8 +222,8 @@ class SolverTexts(NamedTuple):
     """
 
     header: str
-    tables: str  # and the functions that read them
-    functions: str  # of the described solver, and the functions through which programs call it
+    tables: str  # the tables and the functions that read them
+    functions: str  # the functions of the described solver, and those through which programs call it
 
     def files(self, stem: str) -> dict[str, str]:
         """Return <name>_solver.h and <name>_solver.c by name."""
@@ -237,7 +238,7 @@ def solver_texts(
 ) -> SolverTexts:
     """Return <name>_solver.h and <name>_solver.c, with or without adaptive methods.
 
-    ``also`` names further functions.
+    ``also`` names further functions of the described solver that the text must have.
     """
     solver = solver_for(model.has, adaptive, (*_WANTED, *also), always_dense=False, guard=model.source.guard)
     methods = exported_methods(adaptive, model.source.stiff)
@@ -249,7 +250,7 @@ def printed_solver(
 ) -> SolverTexts:
     """Return <name>_solver.h and <name>_solver.c of a solver with these methods.
 
-    ``loops``: members of the workspace that closes loops, if a run holds one.
+    ``loops``: members of the workspace for closing loops, if the record of a run holds one.
     """
     events = model.description.events
     printer.code = text = printer.text().rstrip("\n")
@@ -326,8 +327,8 @@ def _sparse_tables(model: CModel, code: str) -> dict[str, str]:
 
 
 def _jump_times(model: CModel) -> dict[str, str]:
-    """Return tables of the times at which data over time bend or jump, with infinity as the last, and of 1 or
-    0 for each: whether data jump there.
+    """Return a table of the times at which data over time bend or jump, and a table with 1 for each time at
+    which they jump, else 0. The last time is infinity.
     """
     stops = model.program.stops
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "(double)INFINITY"])
@@ -359,7 +360,7 @@ def assembly_code(
 ) -> str:
     """Return the file that closes the loops of a system.
 
-    ``opening`` and ``closing`` are its first and last lines, by which it becomes a file of C++; ``on_device``
+    ``opening`` and ``closing`` are its first and last lines, which can make it a file of C++; ``on_device``
     leaves out the messages that only a program on the host can write.
     """
     loops = source.assembly
@@ -382,7 +383,7 @@ def assembly_code(
 
 
 def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> str:
-    """Return the function that computes gaps and their matrix."""
+    """Return the function that computes the gaps of loops, their sizes, and the matrices J and N."""
     targets = [f"out[{i}]" for i in range(len(loops.section.results))]
     signature = Signature(f"{stem}_geometry", f"{INPUTS}, {RESULT}", targets, "static ")
     about = "Gaps, elements of J, elements of N, sizes of gaps."

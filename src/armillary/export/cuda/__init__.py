@@ -1,7 +1,8 @@
 """CUDA: the C functions of a system as device functions, and a kernel that makes one run per thread.
 
-export/c writes the text, with the type `real` for double, which a macro can make single precision; with
-events, the text has the C program's whole solver. The same source compiles as C++ for the CPU (cpu.h).
+export/c writes the text. Here its doubles become the type `real`, which a macro can make single precision. If
+there are events, the text has the C program's whole solver. The same source compiles as C++ for the CPU
+(cpu.h).
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class CudaModel(CModel):
         return found | {"kernel"} if begins else found
 
     def further(self, source: Source) -> CudaModel:
-        """Return another configuration for the same file, with the lookup tables of the first."""
+        """Return the model of another configuration in this file; it shares this model's lookup tables."""
         made = CudaModel(source)
         made.printer = made.sections.printer = self.printer
         return made
@@ -90,7 +91,7 @@ class CudaModel(CModel):
         return ""
 
     def contacts(self, body: str) -> str:
-        return ""  # device_code has them
+        return ""  # device_code writes the solver of contacts, once for all configurations
 
     @property
     def values(self) -> dict[str, str]:

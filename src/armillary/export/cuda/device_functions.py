@@ -2,7 +2,7 @@
 
 Constants that all runs share are in the array ``shared``, a run's own constants in ``constants``; the
 parameters from which a run's own constants are computed are in ``given`` and ``varied``. If there are several
-programs, configurations of one system, each has a part of these arrays.
+programs, one per configuration of a system, each has a part of these arrays.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|co
 
 
 def on_device(code: str, apart: bool = False) -> str:
-    """Return C text with its functions for the device, its doubles and literals of the type real.
+    """Return C text as device code, in which doubles and literals have the type real.
 
     ``apart``: functions are called, not inlined. A solver calls the model's functions in many places: with
     inlining, NVRTC took half a minute for a four-bar linkage.
@@ -89,10 +89,11 @@ def chained_step(
     states: str,
     end: str,
 ) -> str:
-    """Return the text of a step of a method whose stages are a chain, from ``y`` to the vector ``end``.
+    """Return the text of a step from state ``y`` to the vector ``end``, by a method whose stages are a chain.
 
-    A thread keeps only one rate and one sum. ``derivatives`` returns a call of the rates, into ``rate``, at a
-    fraction of the step and a state; ``times`` returns the step times a number, as a real.
+    In a chain each stage needs only ``y`` and the rate of the stage before, so a thread keeps only one rate
+    and one sum. ``derivatives`` returns a call that computes ``rate`` at a fraction of the step for a state;
+    ``times`` returns the text of the step times a number.
     """
     lines, state, loop = [], "y", f"for (int i = 0; i < {states}; i++)"
     for s, stage in enumerate(stages):
@@ -140,7 +141,10 @@ class CudaPrinter(CPrinter):
 
 
 class SectionWriter:
-    """Functions of a program, with names from ``stem``; its constants follow the constants of ``before``."""
+    """A writer of a program's functions, whose names begin with ``stem``.
+
+    In the arrays of constants, the program's constants follow the constants of ``before``.
+    """
 
     def __init__(
         self,
@@ -173,9 +177,9 @@ class SectionWriter:
         self._names()
 
     def rooms(self) -> dict[str, str]:
-        """Return the lengths of the arrays of constants up to this program, and their memory.
+        """Return the lengths of the arrays of constants up to this program, and the memory that holds them.
 
-        They are in the card's constant memory if they fit there, else they are read through caches.
+        It is the card's constant memory if they fit there, else global memory, read through caches.
         """
         shared, given = self.first_shared + len(self.shared), self.first_given + len(self.given)
         return {
@@ -185,7 +189,7 @@ class SectionWriter:
         }
 
     def _names(self) -> None:
-        """Set the names of symbols, and their places."""
+        """Set the names of symbols, and the array elements that hold them."""
         program, printer = self.program, self.printer
         words = {*printer.keywords, *ARGUMENTS, *_RESERVED, *printer.functions.values()}
         self.namer = Namer(words | reserved_names(program))
@@ -220,7 +224,10 @@ class SectionWriter:
         return device_contacts(contact_sources(self.printer.blocks), "model")
 
     def precompute(self) -> str:
-        """Return the function for a run's own constants; neighbouring runs are neighbours in memory."""
+        """Return the function for a run's own constants.
+
+        It reads a parameter of neighbouring runs from neighbouring elements of ``varied``.
+        """
         if not self.own:
             return ""
         program = self.program
@@ -347,7 +354,7 @@ class SectionWriter:
         places: dict[Expr, Place] | None = None,
     ) -> str:
         made = section_text(found, self.printer, places or self.places, self.identifiers, self.namer)
-        if name == "update" or name.startswith("fire"):  # memories keep the numbers of signals
+        if name == "update" or name.startswith("fire"):  # memory keeps the number of an input's data
             kept, count = zip(found.results, made.results, strict=True), len(self.program.memory)
             results = [self._kept.get(s, text) if i < count else text for i, (s, text) in enumerate(kept)]
             made = replace(made, results=tuple(results))
@@ -362,7 +369,7 @@ class SectionWriter:
 
     @cached_property
     def _kept(self) -> dict[Expr, str]:
-        """Inputs over time, and the elements of memory with the numbers of their data."""
+        """Inputs over time, each with the element of memory that holds the number of its data."""
         return {s: f"memory[{self.program.memory.index(s)}]" for s in self.program.driven}
 
 

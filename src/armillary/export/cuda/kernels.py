@@ -5,18 +5,18 @@ stages, and the outputs to keep. Leaves: a text for NVRTC and the indices of the
 memory.
 
 Registers decide the speed: a thread holds the state, one stage, the sum of the stages, and the live values of
-an evaluation. Constants that all runs share are in constant memory, where an operand of a multiplication
-costs nothing; each run computes and keeps its own constants, in double precision. Events are not handled:
-their functions are guards, and a run in which a sign changes is left to other engines. In single precision
-rounding errors of the state are compensated: it is the sum of a base, which is renewed every few steps, and a
-rest, to which steps are added. Measured on an H200: errors after 1000 steps of four models are 6 to 100 times
-smaller. Renewing the base in every step takes 3 % of the time; renewing it every few steps instead makes the
-arm 1 to 3 % faster, the spinning boom 8 % and the car 11 %.
+an evaluation. Constants that all runs share are in constant memory, from which a multiplication reads an
+operand at no cost; each run computes and keeps its own constants, in double precision. Events are not
+handled: if the sign of an event function changes, the run is left to other engines. In single precision
+rounding errors of the state are compensated: the state is the sum of a base, which is renewed every few
+steps, and a rest, to which steps are added. Measured on an H200: errors after 1000 steps of four models are 6
+to 100 times smaller. Renewing the base in every step takes 3 % of the time; renewing it every few steps
+instead makes the arm 1 to 3 % faster, the spinning boom 8 % and the car 11 %.
 
-Kernel of the described solver (solver), whose threads take runs from a queue. Enters: the programs of a
+Kernel of the described solver (``solver/``), whose threads take runs from a queue. Enters: the programs of a
 system's configurations, the method and the features of the runs. Leaves: a text for NVRTC. A thread's
-record of its run is in local memory, which a card interleaves over the threads by itself; sections of the
-program are functions, chosen by the number of the configuration.
+record of its run is in local memory, which the card interleaves over the threads; sections of the program are
+functions, chosen by the number of the configuration.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from armillary.solver.tables import EXPORTED, PRESENT
 from armillary.solver.thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 
-# Sines by increments within a step of fixed size: the derivatives compute them from the sines of the first
-# stage (increments.txt), with 12 operations instead of 19.
+# Sines by increments: within a step of fixed size the derivatives compute sines from the sines of the first
+# stage (increments.txt), with 12 operations instead of the 19 of a sine from its angle, called a whole sine.
 #
-# If an angle of a warp changes by more than 1/64 in a step, the warp repeats this step and makes all further
-# ones with whole sines, in a second loop, so that neither loop holds the other's registers. Whole sines are
-# also computed in every fourth step, so that rounding errors do not add up. Measured on an H200 in double
-# precision: arm 8 % and car 10 % faster, 1 % slower if all runs go to the second loop. In single precision
-# shorter series are enough up to 1/16, and whole sines are computed in every step: arm 2 to 4 % and car 7 %
-# faster. The card's own sines (``fast``) take fewer operations than increments.
+# If an angle of a warp changes by more than 1/64 rad in a step, the warp repeats this step and makes all
+# further steps with whole sines, in a second loop, so that neither loop holds the other's registers. Whole
+# sines are also computed in every fourth step, so that rounding errors do not add up. Measured on an H200 in
+# double precision: arm 8 % and car 10 % faster, 1 % slower if all runs go to the second loop. In single
+# precision shorter series are enough up to 1/16 rad, and whole sines are computed in every step: arm 2 to 4 %
+# and car 7 % faster. In "fast" precision increments are not used: the card's own sines take fewer operations.
 
 # Most angles whose sines are kept: each takes six registers in double precision.
 MOST = 6
@@ -62,7 +62,8 @@ _FOUR = re.compile(r"\bsines_cosines\(([^;]*)\);")
 def near_sines(text: str) -> tuple[str, int]:
     """Replace sines in the function of derivatives by increments from the sines of the first stage.
 
-    Return the text and the number of angles; the text unchanged and 0 if increments do not pay.
+    Return the text and the number of angles. Return the text unchanged and 0 if there are no angles or more
+    than MOST, or if some functions are not inlined.
     """
     calls = len(_ONE.findall(text)) + 4 * len(_FOUR.findall(text))
     if not 0 < calls <= MOST or "APART" in text:
@@ -100,7 +101,7 @@ _APART = 6000
 
 @dataclass(frozen=True)
 class MetricsCode:
-    """The update of metrics at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``.
+    """The update of metrics at a row of results, as C: ``text`` reads ``out``, ``t`` and ``slot``.
 
     The thread holds the slots at ``places``; the others are in memory.
     """
@@ -261,7 +262,7 @@ def written_kernel(
 def row_texts(
     history: Sequence[int], metrics: MetricsCode, indents: tuple[int, int] = (4, 4)
 ) -> dict[str, str]:
-    """Return template values for the use of rows: kept columns, metrics, and places of their slots."""
+    """Return template values for the use of rows of results: kept columns, metrics, and their slots."""
     slots = [(f"slot[{k}]", f"slots[{i} * count + run]") for k, i in enumerate(metrics.places)]
     return {
         "slots": str(len(metrics.places)),
@@ -297,7 +298,7 @@ def _indent_lines(indent: int, lines: Sequence[str]) -> str:
 class Configured:
     """A configuration: its equations, and its program with the outputs of the runs.
 
-    By event: ``stops``, whether the loop returns there, and ``ends``, whether the run ends there.
+    For each event ``stops`` says whether the integration loop returns there, ``ends`` whether the run ends.
     """
 
     equations: DerivedEquations
@@ -311,8 +312,8 @@ class Features:
     """Parts of the solver that runs need in addition to the parts that their program needs."""
 
     method: Method
-    dense: bool  # values inside steps
-    jumps: bool  # of inputs over time
+    dense: bool  # values inside steps are needed
+    jumps: bool  # inputs over time can jump
 
 
 def solver_kernel(
@@ -401,7 +402,7 @@ class _KernelPrinter(CSolverPrinter):
         return []
 
     def fields(self) -> Sequence[Field]:
-        """Return the fields of the record; others are constants of a kernel."""
+        """Return the fields of the record, without three that are constants of a kernel."""
         return [f for f in self.solver.fields if f.name not in ("sample", "every_step", "dense")]
 
     def value_of(self, name: str, call: ast.Call) -> str:

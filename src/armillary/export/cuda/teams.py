@@ -1,10 +1,10 @@
 """CUDA code of derivatives that a team of threads computes together, one branch of the mechanism per thread.
 
 A thread that makes a run by itself keeps the state, a stage, the sum of the stages and the live values of an
-evaluation in registers. For a hexapod these need more than its 255 registers, and the rest is in local
-memory. The threads of a *team* share the work along similar branches (program/branch_packs.py): each thread
-does the operation of a pack once, with the numbers of its branch, and holds the states of its branch. All
-threads of a team compute and hold the rest, such as the base's motion.
+evaluation in registers. For a hexapod these need more than the thread's 255 registers, and the rest is in
+local memory. The threads of a *team* share the work along similar branches (program/branch_packs.py): each
+thread does the operation of a pack once, with the numbers of its branch, and holds the states of its branch.
+All threads of a team compute and hold the rest, such as the base's motion.
 
 A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. Values pass between lanes by
 ``from_lane`` (a shuffle of the warp); ``across`` (a butterfly shuffle) adds lanes.
@@ -46,7 +46,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class TeamWriter(PackWriter):
-    """A writer of C assignments of one thread. A value is a name or a number, perhaps with a minus."""
+    """A writer of one thread's C assignments; a value is a name or a number, perhaps with a minus."""
 
     def __init__(self, own: SectionWriter, found: Cut, columns: Sequence[Column]) -> None:
         held: dict[Expr, Place] = {}
@@ -85,7 +85,7 @@ class TeamWriter(PackWriter):
         return [*lines, *stores]
 
     def plain_vector(self, column: Column) -> str:
-        """Return a column as one value per lane, with the signs of its nodes; a single node as its value."""
+        """Return the value of a column (one node per lane) with the signs of its nodes."""
         nodes = tuple(map(strip_lets, column))
         return self.value(nodes[0]) if len(nodes) == 1 else self._vector(nodes, plain=True)[0]
 
@@ -242,7 +242,7 @@ REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in kernels.
 # 0.95 times as fast.
 CACHE = 280_000
 MOST_ROOM = 200_000  # bytes of shared memory of a multiprocessor, at the cost of its first-level cache
-LONGEST = 8000  # most nodes of an evaluation in one function: nvcc takes 20 s for 7,000, with pieces or teams
+LONGEST = 8000  # most nodes of a section for a team; nvcc takes 20 s for 7,000, in pieces or for a team
 
 
 # Texts of a kernel in which one thread makes a run by itself.
@@ -269,8 +269,8 @@ class Team:
     def of(cls, writer: SectionWriter, threads: int) -> Team:
         """Return a team of ``threads`` threads.
 
-        It distributes columns of states that are operands of packs, and columns of states whose rates are
-        such columns; all threads hold the other states.
+        Columns of similar states that are operands of packs, or rates of such columns, are distributed: each
+        thread holds one state of the column. All threads hold all other states.
         """
         program = writer.program
         alike, section = in_lanes(program.alike, threads), program.derivatives

@@ -47,7 +47,7 @@ _CALL = re.compile(rf"\b({'|'.join(LIBRARY)})(?=\()")
 
 
 def in_precision(code: str, precision: str) -> str:
-    """Return C text of doubles in "single" or "double" precision; comments stay."""
+    """Return C text of doubles in "single" or "double" precision, with unchanged comments."""
     change = _single if precision == "single" else _double
     parts = COMMENT.split(code)
     return "".join(part if i % 2 else change(part) for i, part in enumerate(parts))
@@ -83,7 +83,10 @@ def embedded_features(source: Source, precision: str) -> set[str]:
 
 
 class EmbeddedPrinter(CPrinter):
-    """C with one angle at a time: vectors of four are for larger machines. Sines are the program's own."""
+    """A printer of C that calls the program's own sines, for one angle at a time.
+
+    Vectors of four angles are for larger machines.
+    """
 
     paired_angles = 1
     functions = {**CPrinter.functions, "sin": "sine_of", "cos": "cosine_of"}  # noqa: RUF012
@@ -114,7 +117,7 @@ class EmbeddedModel(CModel):
         names = ("_changes", *(other.prefix for other in self.source.others))
         own["further"] = "".join(f" src/{self.stem}{name}.c" for name in names if self.source.changing)
         own["closing"] = f" src/{self.stem}_assembly.c" if self.source.assembly is not None else ""
-        if "reclosing" in self.has:  # steps call it
+        if "reclosing" in self.has:  # the solver calls the functions that close loops
             own["further"], own["closing"] = own["further"] + own["closing"], ""
         own |= {**closing(self.precision, FEW_CORRECTIONS), "precision": self.precision}
         return super().values | own | {"real": "float" if self.precision == "single" else "double"}
@@ -129,7 +132,7 @@ class EmbeddedModel(CModel):
         return fill(template(__package__, "trigonometry.c.txt"), {}, self.has | called) if wanted else ""
 
     def pivot_shares(self) -> str:
-        return ""  # runs end where a value is no longer finite, without a search for the mass to blame
+        return ""  # runs end where a value is no longer finite, without a search for motions without mass
 
     def physical(self) -> str:
         return ""
@@ -152,7 +155,7 @@ class EmbeddedModel(CModel):
 
 # The solver for microcontrollers: one method of fixed step, bounded loops, only functions that are used.
 
-# Doublings between the smallest and the largest number: an upper bound of the turns of the solver's loops.
+# So many doublings lead from the smallest number beyond the largest: no loop of the solver makes more turns.
 MOST_TURNS = {"single": 300, "double": 2150}
 
 
@@ -192,7 +195,7 @@ class BoundedPrinter(CSolverPrinter):
         return [f for f in self.solver.fields if f.name in used]
 
 
-# <name>_assembly.h and .c for microcontrollers: loops closed from rough values, in memory of the caller.
+# <name>_assembly.h and .c for microcontrollers close loops from rough values, in memory of the caller.
 
 _OPENING = """\
 #include "@name@_assembly.h"
@@ -206,9 +209,7 @@ _OPENING = """\
 
 
 def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
-    """Return the functions that close loops, with their constants in a precision, and no loop without a
-    bound.
-    """
+    """Return the functions that close kinematic loops, with constants in a precision and a bound of turns."""
     solver = in_single(loops.solver) if precision == "single" else loops.solver
     numbers = dict(solver.constants)
     numbers["MOST_TURNS"] = int(numbers["DAMPED_TURNS"])  # bound of the longest loop
@@ -283,7 +284,7 @@ def assembly_files(model: EmbeddedModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource, upper: str) -> list[str]:
-    """Return the codes of errors, each with the message of a run in the process."""
+    """Return the codes of errors as C text, each with the message of the process as a comment."""
     lines = []
     for code, texts in open_sentences(loops).items():
         said = [line for text in texts for line in wrap_statement(comment(text), 104, "     * ", "     *   ")]
@@ -297,7 +298,7 @@ _HEAD = re.compile(r"^( *)(?:if|for|while) \(.*\)( /\*.*\*/)?$")
 
 
 def add_braces(code: str) -> str:
-    """Return the code with braces around single statements; each head is one line."""
+    """Return the code with braces around single statements; each head (``if (…)`` …) must be one line."""
     lines = code.split("\n")
     found: list[str] = []
     at = 0
@@ -328,7 +329,7 @@ def _statement(lines: list[str], at: int) -> tuple[list[str], int]:
     return [*found, f"{indent}}}"], at
 
 
-# Options of programs for microcontrollers, checked.
+# Checks of the options of programs for microcontrollers.
 
 PRECISIONS = ("single", "double")
 

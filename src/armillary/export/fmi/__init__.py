@@ -128,7 +128,7 @@ _PAGE = 1 << 14  # bytes: alignment of the parts of a universal file, a page of 
 
 
 def universal(parts: Sequence[bytes]) -> bytes:
-    """Return one file of libraries for several macOS processors: a fat header (mach-o/fat.h), then each."""
+    """Return one file with macOS libraries for several processors, after a fat header (mach-o/fat.h)."""
     offset = _PAGE
     head = struct.pack(">2I", 0xCAFEBABE, len(parts))
     body = b""
@@ -179,7 +179,7 @@ def find_compiler() -> list[str]:
 def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str] = FLAGS) -> bytes:
     """Compile the sources to a shared library for this machine.
 
-    It is optimised unless ``ARMILLARY_COMPILE`` is "quick". Then the sources common to all models are
+    It is optimised unless ``ARMILLARY_COMPILE`` is "quick". In that case the sources common to all models are
     compiled as one file, since most of their compile time goes into common headers.
     """
     command = [*find_compiler(), "-O0" if quick() else "-O2"]
@@ -200,7 +200,7 @@ def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str
 
 
 def build_library(sources: Mapping[str, str], name: str) -> bytes:
-    """Return the sources as a library for a platform, by its name."""
+    """Compile the sources to a library for the platform ``name``."""
     if not has_zig():
         if name == this_platform():
             return compile_library(sources, PLATFORMS[name].suffix)
@@ -276,8 +276,8 @@ def _run_compiler(command: list[str], folder: str) -> None:
         raise ArmillaryError(f"the C compiler '{command[0]}' could not build the library: {first}")
 
 
-# The zip archive of an FMU or a package of FMUs: written to a temporary file, which then replaces the old
-# one.
+# The zip archive of an FMU or a package of FMUs is written to a temporary file, which then replaces the old
+# file.
 
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same sources make the same archive
 
@@ -352,8 +352,8 @@ def export(
 
     ``binary=False`` omits the library, so that no compiler is needed. ``platforms`` names the platforms to
     build libraries for: "all", or names such as "x86_64-windows"; by default this machine.
-    ``configurations``: whether the FMU contains the equations of all configurations that runs can meet; None:
-    if events lock or unlock joints. Its states are then all coordinates and all speeds.
+    With ``configurations`` the FMU contains the equations of all configurations that runs can reach, and its
+    states are all coordinates and all speeds; by default (None) this is so if events lock or unlock joints.
 
     A path without a suffix gets ".fmu". ``force`` also replaces a file that is no FMU.
     """

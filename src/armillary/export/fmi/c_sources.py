@@ -96,7 +96,7 @@ def solver_files(model: CModel) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class SeededSection:
-    """A section and its seeds: a direction of time, state and memory, or weights of the functions."""
+    """A section and the symbols of its seeds: a direction of time, state and memory, or weights."""
 
     section: ProgramSection
     seeds: tuple[Expr, ...]
@@ -515,7 +515,7 @@ def _events(interface: Interface, source: Source) -> list[str]:
 
 
 def _table_lines(kind: str, name: str, items: Sequence[str], empty: str = "0", before: str = "") -> list[str]:
-    """Return a table; an empty one gets an unused entry. Each text has its own line."""
+    """Return a table in C with one string per line; a table without items gets the entry ``empty``."""
     items = items or [empty]
     kind = f"{before}const {kind}"
     if any('"' in item for item in items):

@@ -1,4 +1,4 @@
-"""The XML files and the page of an FMU: modelDescription.xml in both versions, buildDescription.xml, others.
+"""The XML files of an FMU (modelDescription.xml in both versions of FMI, and others) and its documentation.
 
 Sources: FMI specification 2.0.4, sections 2.2, 3.3 and 4.3; 3.0.1, sections 2.4, 3.4 and 4.4.
 """
@@ -25,13 +25,13 @@ _THIRD_STEPS = (
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """The head of a model description."""
+    """The facts that a model description states."""
 
     interface: Interface
-    identifier: str  # of the library and its source files
-    token: str
-    step: float
-    duration: float
+    identifier: str  # name of the library
+    token: str  # identifier of the sources and options
+    step: float  # seconds
+    duration: float  # seconds
     tolerance: float
     exchange: bool
     cosimulation: bool
@@ -249,7 +249,7 @@ def _document_table(title: str, variables: Sequence[FmiVariable]) -> DocumentTab
 
 
 def terminals(interface: Interface) -> bytes:
-    """Return the file; empty for a model without terminals."""
+    """Return terminalsAndIcons.xml; empty for a model without terminals."""
     joints: dict[str, dict[str, str]] = {}
     states = {v.name for v in interface.states}
     for body in interface.source.description.bodies:

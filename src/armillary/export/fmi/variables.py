@@ -64,7 +64,7 @@ def check_states(source: Source) -> None:
 
 @dataclass(frozen=True)
 class ExchangedMotion:
-    """The states of an FMU: descriptions, and the indices of each configuration's states."""
+    """The states of an FMU, and for each configuration the indices of its states among them."""
 
     states: tuple[StateDescription, ...]
     places: tuple[tuple[int, ...], ...]
@@ -160,10 +160,10 @@ class Interface:
     state_factors: tuple[float, ...]
     memory_factors: tuple[float, ...]
     clocks: Mapping[int, FmiClock]  # by event index
-    events: tuple[EventDescription, ...]  # of the configuration with most events
+    events: tuple[EventDescription, ...]  # events of the configuration that has most
     described: tuple[StateDescription, ...]  # the states of the FMU
     places: tuple[tuple[int, ...], ...]  # indices in ``described`` of each configuration's states
-    tunable: bool
+    tunable: bool  # parameters may change during a run
 
     @property
     def listed(self) -> tuple[FmiVariable, ...]:
@@ -294,7 +294,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
 
 
 class _UniqueNames:
-    """Unique names of variables: a name that is taken gets its kind added."""
+    """Unique names of variables: if a name is taken, its kind or an apostrophe is added."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken

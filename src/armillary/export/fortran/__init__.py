@@ -1,7 +1,7 @@
 """Exported Fortran 2008: modules without globals and a program that reads namelists, for one system.
 
-This file has the layout of the model's module. solver.py prints the integration into
-``solver.txt``, subroutines.py writes the procedures and the main program, ``test.txt`` is the self-test.
+This file writes the model's module. solver.py fills in the template ``solver.txt`` of the solver,
+subroutines.py writes the procedures and the main program, ``test.txt`` is the template of the self-test.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def model_text(made: Source, sections: Sections) -> str:
     d, stem = made.description, made.stem
     lines = [f"! {line}".rstrip() for line in head(d, f"{stem}_model.f90", "the equations of motion.")]
     lines += ["!", "! Parameters and outputs are in the units stated with them. All subroutines are pure."]
-    data = ["  implicit none", "  private", *_public(made), "", *_data_lines(made)]
+    data = ["  implicit none", "  private", *_public_names(made), "", *_data_lines(made)]
     return "\n".join([*lines, _module(f"{stem}_model", data, function_texts(made, sections), sections)])
 
 
@@ -150,7 +150,7 @@ def _module(name: str, data: Sequence[str], functions: Sequence[str], sections: 
     return "\n".join([*lines, *data, "", "contains", "", text, tables + called, f"end module {name}"]) + "\n"
 
 
-def _public(made: Source) -> list[str]:
+def _public_names(made: Source) -> list[str]:
     names = ["parameters_t", "missing", "n_states", "n_outputs", "n_memory", "n_constants", "state_names"]
     names += ["output_names", "initial_state", "initial_memory", "precompute", "derivatives", "outputs"]
     has = features(made)
@@ -243,7 +243,7 @@ def _size_parameters(made: Source) -> str:
 
 
 def _jump_times(made: Source) -> list[str]:
-    """Return the times at which input data bend, ended by infinity, and whether they jump there."""
+    """Return the times at which data of inputs bend, then infinity, and whether the data jump there."""
     if not (stops := made.program.stops):
         return []
     size = len(stops) + 1
@@ -254,7 +254,7 @@ def _jump_times(made: Source) -> list[str]:
 
 
 def _set_places(made: Source) -> str:
-    """Return a table of whether each event sets coordinates."""
+    """Return a table that has, for each event, whether it sets coordinates."""
     flags = [".true." if set_ else ".false." for set_ in made.set_places]
     about = "Coordinates that events set: loops are closed again after that."
     return "\n".join(_array_lines("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""

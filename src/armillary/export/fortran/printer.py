@@ -114,7 +114,7 @@ def table_function(name: str, table: Piecewise, width: int) -> str:
 
 
 def literal(value: float) -> str:
-    """Return the literal of a number, exactly."""
+    """Return the exact literal of a number."""
     return f"{float(value)!r}_dp"
 
 
@@ -134,9 +134,9 @@ LONGEST_LINE = 132
 
 
 def short_lines(text: str) -> str:
-    """Return a text without too long lines: a comment at the end of such a line is moved above it.
+    """Return a text whose lines are not too long: a comment at the end of a long line is moved above the line.
 
-    Statements and character constants are broken where they are written.
+    Statements and character constants must already be broken into lines.
     """
     return "".join(f"{line}\n" for long in text.splitlines() for line in _shorten_line(long))
 

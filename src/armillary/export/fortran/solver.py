@@ -38,10 +38,10 @@ from armillary.solver.methods.method_text import exported_methods, method_names
 from armillary.solver.methods.registry import usual_method
 from armillary.solver.tables import TRUTHS
 
-# Further configurations of a system in Fortran: a module for each; and a module with the tables of changes
-# and, per section, a subroutine that calls the section of a given configuration.
+# Each further configuration of a system is a Fortran module. One more module has the tables of changes and,
+# for each section, a subroutine that calls this section of a given configuration.
 
-Array = Callable[[str, str, Sequence[str], str], list[str]]
+Array = Callable[[str, str, Sequence[str], str], list[str]]  # (type, name and size, values, comment) -> lines
 _WIDTH = 130
 _STATE, _MOTION = "state(most_states)", "state(n_motion)"
 # Sections: declaration of the state argument, length of the result, and the default of result elements that a
@@ -118,12 +118,15 @@ def changes_module(made: Source, array: Array) -> str:
         lines += others
     lines += ["", "contains", ""]
     lines += [line for name in called_here for line in _dispatcher(name, every)]
-    lines += _others(every)
+    lines += _other_dispatchers(every)
     return "\n".join([*lines, f"end module {stem}_changes"]) + "\n"
 
 
 def _cases(name: str, every: Sequence[Source], given: str, unused: Iterable[str]) -> list[str]:
-    """Return a call by the number of a configuration; if none has the section, name the unused arguments."""
+    """Return statements that call a section of configuration ``c``.
+
+    If no configuration has the section, the statements only name the arguments, which avoids warnings.
+    """
     calls = [
         f"    case ({c + 1})\n      call {name}_{c}({given})"
         for c, one in enumerate(every)
@@ -149,7 +152,7 @@ def _dispatcher(name: str, every: Sequence[Source]) -> list[str]:
     ]
 
 
-def _others(every: Sequence[Source]) -> list[str]:
+def _other_dispatchers(every: Sequence[Source]) -> list[str]:
     fire = "t, state, constants, memory, new_memory, new_state"
     return [
         "  pure subroutine precompute_of(c, p, constants)",
@@ -219,7 +222,7 @@ def _sparse_tables(made: Source, code: str, array: Array) -> list[str]:
 
 
 def _protect(lines: Iterable[str]) -> list[str]:
-    """Return tables as protected variables: gfortran warns of index 0 in constants, though it is unused."""
+    """Return tables as protected variables: gfortran warns if a constant table contains an unused index 0."""
     return [line.replace("integer, parameter ::", "integer, protected ::") for line in lines]
 
 
@@ -411,7 +414,7 @@ class FortranSolverPrinter(SolverPrinter):
 
 
 class FortranPart(FortranSolverPrinter):
-    """Printer of a second solver, with another record: for closing loops, or for contacts."""
+    """Printer of procedures with a record of their own, for closing loops or for contacts."""
 
     def __init__(self, source: AssemblySource | ContactSource, record_type: str) -> None:
         super().__init__(source.solver)
@@ -533,7 +536,7 @@ class FortranContacts(FortranPart):
         self.names |= {name: name.lower() + source.tag for name in (*source.sizes, *source.block.tables)}
 
     def block_function(self, name: str) -> str:
-        """Return a subroutine that reads an array of arguments and fills one of results."""
+        """Return a subroutine that reads an array of arguments and fills an array of results."""
         block = self.source.called[name]
         takes = [
             f"  r%{p.field} = given({p.first + 1}:{p.first + p.length})"

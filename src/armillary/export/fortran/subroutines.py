@@ -106,7 +106,7 @@ def program_text(made: Source) -> str:
 
 
 def _group_reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
-    """Return the subroutine that reads one group; it notes which of the first ``places`` values are given."""
+    """Return the subroutine that reads one group and notes which of its first ``places`` values are given."""
     listing = list_items([e.name for e in entries], WIDTH, " " * 6, " &")
     lines = ["", f"  subroutine read_{group}()", "    integer :: code_", "    real(dp) :: &", *listing]
     lines += [f"    namelist /{group}/ &", *listing]
@@ -211,7 +211,7 @@ def function_texts(made: Source, sections: Sections) -> list[str]:
     if made.start is not None:
         texts.append(_write_start(made, made.start, sections))
     if (checked := made.physical) is not None:
-        texts.append(_physical(made, checked, sections))
+        texts.append(_physical_check(made, checked, sections))
     if (masses := made.masses) is not None:
         body = sections.body(masses.section)
         about = "Pivots of the mass matrix, as shares of its diagonal"
@@ -336,8 +336,8 @@ def _parameter_values(made: Source) -> list[str]:
     return [f"p%{name}{factor}" for name, factor in zip(parameter_fields(made), factors, strict=True)]
 
 
-def _physical(made: Source, checked: Physical, sections: Sections) -> str:
-    """Return the subroutine that finds the first quantity that is negative but must not be."""
+def _physical_check(made: Source, checked: Physical, sections: Sections) -> str:
+    """Return the subroutine that finds the first negative quantity among masses, inertias and armatures."""
     body, values = sections.body(checked.section), _parameter_values(made)
     lines = ["  ! Which mass, moment of inertia or armature is negative (0: none), and its value."]
     lines += ["  pure subroutine check_physical(p, which, value)", "    type(parameters_t), intent(in) :: p"]
@@ -354,7 +354,7 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
 
 
 def _initial_functions(made: Source) -> str:
-    """Return the initial state and memory, as functions."""
+    """Return the functions for the initial state and the initial memory."""
     d = made.description
     what = "The values that a run starts from." if made.start is not None else "The initial state."
     lines = [f"  ! {what}", "  pure function initial_state() result(state)"]
@@ -380,17 +380,19 @@ def _initial_functions(made: Source) -> str:
 
 def _fire_subroutine(k: int, section: ProgramSection, made: Source, sections: Sections) -> str:
     about = f"Memory and state after event '{made.description.events[k].name}'"
-    return _renewing(f"fire_{k + 1}", about, section, made, sections)
+    return _renewal_subroutine(f"fire_{k + 1}", about, section, made, sections)
 
 
 def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
     """Return the subroutine that computes the first memory and state of a run from given values."""
     about = "Memory and state of the first step from the values that are given"
     # The derived type of parameters is never empty, since each inertia is a parameter.
-    return _renewing("started", about, start.section, made, sections, _parameter_values(made) or ["0.0_dp"])
+    return _renewal_subroutine(
+        "started", about, start.section, made, sections, _parameter_values(made) or ["0.0_dp"]
+    )
 
 
-def _renewing(
+def _renewal_subroutine(
     name: str,
     about: str,
     section: ProgramSection,
@@ -398,7 +400,7 @@ def _renewing(
     sections: Sections,
     parameters: Sequence[str] = (),
 ) -> str:
-    """Return a section that computes new memory and state."""
+    """Return a subroutine that computes new memory and state."""
     body, d = sections.body(section), made.description
     count = len(d.memory)
     targets = [

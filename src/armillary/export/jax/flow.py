@@ -1,9 +1,9 @@
 """The solver in JAX: functions of a run, which is a dictionary of arrays, with `lax` for branches and loops.
 
-Conditionals become conditionals of `lax`, and loops while-loops; their operands are the variables that they
-change. Statements after a return, break or continue are conditional on flags of these. JAX does not trace the
-method: choices that depend on the method alone are made while it traces the rest. The functions that this
-text calls (`when`, `repeat`, `count`, `present`) are in runs.txt.
+Conditionals and loops become conditionals and while-loops of `lax`, whose operands are the variables that
+they change. A return, break or continue sets a flag; the statements after it are conditional on this flag.
+The integration method is not traced: branches that depend on it alone are chosen while JAX traces the rest.
+The functions that this text calls (`when`, `repeat`, `count`, `present`) are in runs.txt.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _SIZES |= EXTENTS
 _LOG = ("log_time", "log_event", "logged")
 _INSTALLED = ("configuration", "used", "constants")
 _CLOSING = ("status", "status_then", "phase")
-# Functions of the template, and the variables that they change. There, stages are a loop over the rows of a
-# tableau, so that the equations of motion are compiled once for all stages.
+# Functions of the template, and the variables that they change. In the template, stages are a loop over the
+# rows of a tableau, so that the equations of motion are compiled once for all stages.
 GIVEN = {
     "stages": ("stage_slopes", "trial"), "error_ratios": ("ratio", "ratio_low"),
     "dense_terms": ("stage_slopes", "nest1", "nest2", "further"),
@@ -81,7 +81,7 @@ class FlowPrinter(SolverPrinter):
         lines: list[str] = []
         vectors = fields(exported_methods(adaptive=True, stiff=True))  # the template has matrices for these
         for f in self.solver.fields:
-            if f.name in ("method", "configuration", "used") or f.name in vectors:  # also in the template
+            if f.name in ("method", "configuration", "used") or f.name in vectors:  # in the template
                 continue
             if f.type in _SCALARS:
                 value = _zero(f.type)
@@ -201,7 +201,7 @@ class FlowPrinter(SolverPrinter):
     def is_light(self, nodes: Sequence[ast.stmt]) -> bool:
         """Return whether both sides of a choice may be computed.
 
-        They may, if they have no loop, no section and no function that changes the run.
+        They may if they contain no loop and call no section and no function that changes the run.
         """
         inner = [n for node in nodes for n in ast.walk(node)]
         calls = {called(n) for n in inner if isinstance(n, ast.Call)}

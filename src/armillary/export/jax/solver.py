@@ -165,10 +165,10 @@ class JaxSolverPrinter(PythonSolverPrinter):
 
 # The solver of contacts in JAX.
 #
-# Functions of a dictionary of arrays (flow.py) find forces at given statuses; these can be compiled, mapped
-# and differentiated forward. Statuses are decided only at events, by the functions of exported Python, which
-# compiled code calls on the host: XLA would copy them to each call site and take half a minute to compile
-# each copy.
+# Functions of a dictionary of arrays (flow.py) find forces at given statuses; these functions can be
+# compiled, mapped and differentiated forward. Statuses are decided only at events, by the functions of
+# exported Python, which compiled code calls on the host: XLA would copy these functions to each place where
+# they are called, and take half a minute to compile each copy.
 
 _RATES, _FORCES, _DECISION = "contact_rates", "contact_forces", "contact_problem"
 

@@ -1,10 +1,10 @@
 """Exported MATLAB, which Octave can run, too: a package folder of functions for one system.
 
-This file has the layout of the files. solver.py prints the integration into
-``simulate.txt``, ``test.txt`` is the self-test.
+This module writes all files. solver.py fills in ``simulate.txt``, the template of the solver; ``test.txt`` is
+the template of the self-test.
 
 MATLAB has no conditional expression, its min and max ignore NaN, and roots and logarithms of negative numbers
-are complex. Helpers replace these; each file that needs them has them at its end.
+are complex. Helper functions replace these; each file ends with the helpers that it calls.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def export(
 
 
 def _jump_times(made: Source) -> dict[str, str]:
-    """Return the times at which input data bend, ended by infinity, and whether they jump there."""
+    """Return the times at which data of inputs bend, then infinity, and whether the data jump there."""
     stops = made.program.stops
     values = {
         "jump_times": "; ".join([*(repr(t) for t, _ in stops), "Inf"]),
@@ -400,7 +400,9 @@ def _names_function(made: Source) -> str:
     return "\n".join([*lines, "end"]) + "\n"
 
 
-def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Sequence[Stored]) -> list[str]:
+def _replacement_statements(
+    what: str, vector: str, items: Sequence[StateDescription] | Sequence[Stored]
+) -> list[str]:
     """Return statements that set elements by name from the arguments, converted from their stated units."""
     listing = list_items([_string_literal(item.name) for item in items], WIDTH, "    ", " ...")
     factors = " ".join(repr(item.factor) for item in items)
@@ -430,7 +432,7 @@ def _initial_state(made: Source) -> str:
     for i, s in enumerate(states):
         lines.append(f"state({i + 1}) = {initial_text(s, repr)};  % {note(s.name, s.units, s.about)}")
     placed = made.start.placed if made.start is not None else {}
-    lines += _replacing("state", "state", states)
+    lines += _replacement_statements("state", "state", states)
     for body in dict.fromkeys(placed.values()):
         own = ", ".join(_string_literal(states[i].name) for i in placed if placed[i] == body)
         lines += [
@@ -453,7 +455,7 @@ def _initial_memory(made: Source) -> str:
     for i, m in enumerate(memory):
         value = initial_text(m, repr) if m.period is None else f"start + {m.period!r}"
         lines.append(f"memory({i + 1}) = {value};  % {note(m.name, m.units, m.about)}")
-    return "\n".join([*lines, *_replacing("memory or input", "memory", memory), "end"]) + "\n"
+    return "\n".join([*lines, *_replacement_statements("memory or input", "memory", memory), "end"]) + "\n"
 
 
 def _write_start(made: Source, start: StartSource, sections: Sections) -> str:

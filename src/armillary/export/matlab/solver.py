@@ -271,7 +271,7 @@ class MatlabSolverPrinter(SolverPrinter):
 
 
 class MatlabPart(MatlabSolverPrinter):
-    """Printer of a second solver, with another record: for closing loops, or for contacts."""
+    """Printer of functions with a record of their own, for closing loops or for contacts."""
 
     given = ()
 

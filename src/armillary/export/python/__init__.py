@@ -1,7 +1,7 @@
 """Exported Python: one module for one system, which needs only the standard library.
 
-Read module.py first, which has the layout of the module. solver.py prints the integration into
-``solver.txt``; ``program.txt``, the main program, and ``test.txt``, the self-test, are the same for all
+Read module.py first, which writes the module. solver.py fills in ``solver.txt``, the template of the solver.
+The templates ``program.txt`` (the main program) and ``test.txt`` (the self-test) are the same for all
 systems.
 """
 
@@ -52,7 +52,7 @@ def module_name(stem: str) -> str:
 
 
 def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write the folder of a module in any dialect and return its path."""
+    """Write the folder of a module in plain Python or another dialect, such as JAX; return its path."""
     d, name = module.description, module.name
     duration, step = example_timing(module.made)
     values = {

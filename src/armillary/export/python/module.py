@@ -1,4 +1,4 @@
-"""The layout of an exported Python module: data, a function per section, integration, main program."""
+"""The text of an exported Python module: data, a function per section, integration, main program."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from armillary.settings import RUN_TABLE
 # Expressions in Python.
 #
 # Numbers are floats, with the same arithmetic as in compiled code. But Python raises exceptions for results
-# that are infinite or NaN in IEEE 754, even in a branch of a condition that is not chosen. So divisions and
-# functions call helpers that return the values of the standard.
+# that are infinite or NaN in IEEE 754, even if the chosen branch of a condition does not use them. So
+# divisions and functions call helpers that return the values of the standard.
 
 
 class PythonPrinter(Printer):
@@ -92,7 +92,7 @@ class PythonModule:
         "tomllib", "dataclass", "constraints", "leave", "enter", "impulse", "adjust", "ratings",
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
-    decorator = ""  # of the class of parameters
+    decorator = ""  # decorator of the class of parameters
     corrections = CORRECTIONS  # most corrections of loops after a step
     always: tuple[str, ...] = ()  # names of helpers that every module has
     adaptive = True  # whether there are methods with adaptive steps

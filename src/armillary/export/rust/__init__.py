@@ -1,7 +1,7 @@
 """Rust without the standard library: a crate for one system, in single or double precision.
 
-model.py writes model.rs from the sections, solver.py the solver common to all languages. Features left out
-for microcontrollers and the bounds of loops are the same as in export/embedded.
+model.py writes model.rs from the sections, solver.py the solver common to all languages. The crate leaves out
+the same features as export/embedded, and its loops have the same bounds.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from armillary.solver.language.translator import VECTORS, Field, Solver, SolverF
 
 
 def size_name(name: str) -> str:
-    """Return the Rust name of a size; ELEMENTS is the name of a table."""
+    """Return the Rust name of a size: the name without N_, except that ELEMENTS is the name of a table."""
     return "ELEMENTS_ROOM" if name == "N_ELEMENTS" else name[2:]
 
 
@@ -196,7 +196,7 @@ def _zero(kind: str) -> str:
     return _ZEROS[kind]
 
 
-# The solver of contacts in Rust: a module within that of the equations, with a record on the stack.
+# The solver of contacts in Rust is a module inside the module of the equations; its record is on the stack.
 
 
 def contact_module(sources: Sequence[ContactSource], precision: str) -> str:
@@ -243,7 +243,7 @@ class RustContacts(RustSolverPrinter):
         return str(self.source.lengths[kind])
 
     def block_function(self, name: str) -> list[str]:
-        """Return a function that reads an array of arguments and fills one of results."""
+        """Return a function that reads an array of arguments and fills an array of results."""
         block = self.source.called[name]
         head = f"pub fn {name}(given: &[Real; {block.arity}], found: &mut [Real; {block.count}]) {{"
         takes = [

@@ -1,7 +1,7 @@
 """A section of a program as ordered assignments of text, for any language.
 
     inputs    symbols that the section reads: identifier, the array that holds it, and its index there
-    angles    sine and cosine of a plain angle, if the language computes them together
+    angles    sine and cosine of a plain angle (one symbol), if the language computes them together
     steps     one assignment each, in the order of the schedule
     results   text of each result, in order
 
@@ -125,12 +125,12 @@ class Angle:
 
 @dataclass(frozen=True)
 class BlockCall:
-    """A call of a function; ``given`` is the name of its array of arguments."""
+    """A call of a block function; ``given`` is the name of its array of arguments."""
 
     function: str
     given: str
     arguments: tuple[str, ...]
-    results: int
+    results: int  # number of results
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class _Builder:
 
 
 def _bases(nodes: Sequence[Expr]) -> set[Expr]:
-    """Return operands that occur more than once in a text: bases of powers other than 1 and 1/2."""
+    """Return the bases of powers that are printed as products, such as x*x*x, in which the base repeats."""
     return {
         base
         for node in nodes
@@ -305,7 +305,7 @@ def _bases(nodes: Sequence[Expr]) -> set[Expr]:
 
 
 def closing(precision: str = "double", attempts: int = CORRECTIONS) -> dict[str, str]:
-    """Return the thresholds; in C with the precision "either" the size of its type decides."""
+    """Return the thresholds; with the precision "either" C code chooses them by the size of its type."""
 
     def number(name: str) -> str:
         double: float = getattr(closing_thresholds, name)

@@ -1,7 +1,7 @@
 """Data of the solver in exported code: configurations, linearly implicit steps and contacts.
 
-Configurations: sizes and tables of all configurations of a system, which the changes of a run read
-(solver/changes.py), and the functions by which a run leaves one configuration and enters another.
+Configurations: sizes and tables of all configurations of a system, which a run reads when it changes its
+configuration (solver/changes.py), and the functions by which it leaves one configuration and enters another.
 
 Linearly implicit steps (solver/linearly_implicit.py): sizes and tables of the equations that they solve.
 
@@ -89,7 +89,7 @@ def left_text(has: Collection[str]) -> str:
 
 
 def change_functions(made: Source) -> list[SectionFunction]:
-    """Return the change sections, with their results."""
+    """Return the sections by which runs change their configuration, as functions with named results."""
     program = made.program
     found = [(s, _ABOUT[s.name]) for s in program.changes]
     found += [(made.constraint_geometry, _GEOMETRY)] if made.passing else []
@@ -146,10 +146,10 @@ def change_tables(source: Source) -> SolverTables:
 def tables_of(
     every: Sequence[DerivedEquations], passing: bool = False, recloses: bool = False
 ) -> SolverTables:
-    """Return the tables of configurations that have the sections of changes.
+    """Return the sizes and tables of configurations between which runs can change.
 
-    ``passing``: with numbers for singular configurations. ``recloses``: loops are closed again
-    after events.
+    ``passing``: the tables include the numbers for steps across singular configurations. ``recloses``: loops
+    are closed again after events.
     """
     sizes = change_sizes(every, passing)
     _, lockable = change_shape(every[0])
@@ -168,8 +168,10 @@ def tables_of(
 
 
 def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
-    """Return two tables, a row of the length N_OWN_MOTION for each configuration: sizes of states with the
-    default parameters, and 1 for states that change the directions of constraints.
+    """Return two tables with a row of N_OWN_MOTION numbers for each configuration.
+
+    They hold the sizes of states with the default parameters, and 1 for states that change the directions of
+    constraints.
     """
     width = change_sizes(every)["N_OWN_MOTION"]
     found = {
@@ -261,7 +263,7 @@ TABLE_NAMES = tuple(name.upper() for name in _OF_STRUCTURE)
 
 
 def implicit_tables(source: Source) -> SolverTables:
-    """Return the sizes and tables of a system with linearly implicit methods; without them, none."""
+    """Return the sizes and tables for linearly implicit methods; empty if the program has no such methods."""
     if not source.stiff:
         return SolverTables({}, {})
     every = (source, *source.others)
@@ -336,7 +338,7 @@ class ContactSource:
         return {FIELDS[name]: max(1, length) for name, length in self.block.vectors.items()}
 
     def whole_tables(self, first: int) -> dict[str, list[int]]:
-        """Return tables of numbers in a language with indices from ``first`` on; none is ``first`` − 1."""
+        """Return the tables for a language whose indices begin with ``first``; NONE becomes ``first`` − 1."""
         counts = ("SLIP_END",)
         return {
             name: [i + (0 if name in counts else first) for i in numbers]
@@ -389,7 +391,10 @@ def _contact_function(function: str, tag: str) -> str:
 
 @cache
 def _contact_solver(entries: tuple[str, ...], tag: str) -> Solver:
-    """Return the renamed functions of some entries; renaming took a third of the export of a plank to C."""
+    """Return the functions of some entries under new names.
+
+    They are cached, since renaming took a third of the time to export a plank to C.
+    """
     return _rename_functions(read_contacts(entries), tag)
 
 
@@ -415,7 +420,7 @@ def _rename_functions(solver: Solver, tag: str) -> Solver:
 def _with_own_indices(body: list[ast.stmt]) -> list[ast.stmt]:
     """Rename loop variables that have the name of another local; return the statements.
 
-    Some languages have types for indices, and declare a name once in a function.
+    Some languages have a type for indices and allow only one declaration of a name in a function.
     """
     taken = {name for name, kind in _types(body).items() if kind != "index"}
     nodes = [node for statement in body for node in ast.walk(statement)]
