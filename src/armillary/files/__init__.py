@@ -1,5 +1,4 @@
-"""Files that users write: text models, robot files and FMUs; the verbs that make FMUs and SSP packages parts
-of a system.
+"""Files that users bring: text models, robot files, meshes, FMUs and SSP packages.
 
 Enters: the path of a file. Leaves: a `System`, or parts of one. `xml.py` reads XML for all formats, `model/`
 text models, `robots/` URDF and MJCF, `fmu/` and `ssp.py` units of simulation, `mesh_formats.py` meshes. The
@@ -33,15 +32,17 @@ def fmu(
     outputs: Annotated[Iterable[str] | None, ListOf(WORDS)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:
-    """Make an FMU part of the system; return its outputs by name. It is stepped along every ``every``
-    seconds; without ``every`` it is integrated with the system (model exchange), and its states are states of
-    the system.
+    """Make an FMU part of the system; return its outputs by name. It takes steps of ``every`` seconds
+    (co-simulation); without ``every`` it is integrated with the system (model exchange), and its states are
+    states of the system.
 
     ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
     numbers in the FMU's units, or texts. Elements of arrays are called ``x[2]``; an array as a whole takes a
-    list. ``outputs`` names the outputs in use (left out: all); texts call them ``name_output``, in
-    co-simulation also its inputs. Outputs of co-simulation are held between communication points, or with
-    ``extrapolate`` follow the line through the last two values, which is more accurate if they are smooth.
+    list. ``outputs`` names the outputs in use (left out: all); texts call them ``name_output``, and in
+    co-simulation texts in ``inputs`` can use them, too. Outputs of co-simulation are held between
+    communication points, or with ``extrapolate`` follow the line through the last two values, which is more
+    accurate if they are smooth.
+
     The FMU's library is machine code from outside, which is loaded here: import only FMUs that you trust.
     """
     from armillary.files.fmu.coupling import add_fmu
@@ -60,7 +61,7 @@ def ssp(
     parameters: Annotated[Mapping[str, object] | None, TableOf(NUMBER, keys=False)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:
-    """Make an SSP package part of the system, its FMUs stepped along every ``every`` seconds; return outputs.
+    """Make an SSP package part of the system, its FMUs stepped every ``every`` seconds; return its outputs.
 
     ``inputs`` drive connectors of the package, or inputs of its FMUs that nothing else drives
     (``component.input``); ``parameters`` are parameters of FMUs (``component.parameter``), in their units, in

@@ -25,10 +25,10 @@ class MeshFault(Exception):
 
 
 class Paint(NamedTuple):
-    """A colour such as "#0072b2", "" if the file has none; and an image (JPEG) whose mean colour it is."""
+    """A colour such as "#0072b2", and the image of which it is the mean colour."""
 
-    colour: str = ""
-    image: bytes = b""
+    colour: str = ""  # "" if the file has none
+    image: bytes = b""  # JPEG; empty if there is no image
 
 
 class Patch(NamedTuple):
@@ -43,8 +43,10 @@ class Patch(NamedTuple):
 
 
 class Surface(NamedTuple):
-    """Corners (n, 3), and faces (m, 3) as indices of corners. ``paints``: (first face, paint) in order.
-    ``mapped``: texture coordinates as in `Patch`.
+    """Corners (n, 3), and faces (m, 3) as indices of corners.
+
+    ``paints`` lists the paints in the order of the faces, each with the index of its first face. ``mapped``
+    has texture coordinates as in `Patch`.
     """
 
     corners: np.ndarray

@@ -79,7 +79,7 @@ class CudaModel(CModel):
         return found | {"kernel"} if begins else found
 
     def further(self, source: Source) -> CudaModel:
-        """Return the model of another configuration in this file; it shares this model's lookup tables."""
+        """Return the model of another configuration in the same file; it shares the lookup tables."""
         made = CudaModel(source)
         made.printer = made.sections.printer = self.printer
         return made

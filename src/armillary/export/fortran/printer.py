@@ -134,7 +134,7 @@ LONGEST_LINE = 132
 
 
 def short_lines(text: str) -> str:
-    """Return a text whose lines are not too long: a comment at the end of a long line is moved above the line.
+    """Return a text whose lines are not too long: a comment at the end of a long line is moved above it.
 
     Statements and character constants must already be broken into lines.
     """

@@ -83,7 +83,7 @@ def write_folder(
 
 
 def _generated_digests(folder: Path) -> dict[str, str]:
-    """Return digests of the generated files of a folder, by name, without names outside the folder."""
+    """Return digests of the generated files of a folder, by name; omit names that lead out of the folder."""
     place = folder / LIST
     if not place.is_file():
         return {}
@@ -100,7 +100,7 @@ def _digest(file: Path) -> str:
 
 
 def _refuse_others(target: Path, known: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
-    """Raise an error if a folder has only files of other origin, or if changed files would be lost."""
+    """Raise an error if no export wrote a folder that has files, or if changed files would be lost."""
     if not target.is_dir():
         return
     if not (target / LIST).is_file():
@@ -132,14 +132,14 @@ def _write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 @dataclass(frozen=True)
 class RunKey:
-    """A number of [run]; ``default`` is `None` if there is none."""
+    """A setting in [run] that is a number; ``default`` is `None` if it has no default."""
 
     key: str
     default: float | None
 
 
 def run_keys() -> tuple[RunKey, ...]:
-    """Return the numbers of [run], by the keys of files; the method is not a number."""
+    """Return the settings in [run] that are numbers: all but the method, by their keys in run files."""
     found = []
     for f in fields(RunSettings):
         if f.name != "method":
@@ -284,7 +284,10 @@ _STEPS = 200
 
 
 def example_timing(source: Source) -> tuple[float, float]:
-    """Return duration and step of an example run: 200 steps, whole numbers of them in periods of clocks."""
+    """Return the duration and the step of an example run, in seconds.
+
+    The run has 200 steps, and each period of a clock has a whole number of steps.
+    """
     run = source.reference.trajectory
     step = run.step if run else 1e-3
     periods = [Fraction(repr(m.period)) for m in source.description.memory if m.period]
@@ -296,7 +299,7 @@ def example_timing(source: Source) -> tuple[float, float]:
 
 
 def example_run(source: Source, adaptive: bool = True) -> str:
-    """Return the run file of an example, with all defaults; ``adaptive``: for adaptive methods, too."""
+    """Return an example of a run file with all defaults; ``adaptive`` adds settings of adaptive methods."""
     d = source.description
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
@@ -344,13 +347,14 @@ def helpers(package: str) -> dict[str, str]:
 
 
 def helpers_called_in(known: Mapping[str, str], text: str, always: Iterable[str] = ()) -> list[str]:
-    """Return texts of helpers, in the order of ``known``: of the ones named ``always``, of those called in a
-    text, and of all that these call.
+    """Return the texts of helpers, in the order of ``known``.
+
+    They are the helpers named in ``always``, those that the text calls, and all that these call.
     """
     chosen = set(always)
     todo = [text, *(known[name] for name in chosen)]
     while todo:
-        words = set(re.findall(r"[A-Za-z]\w*(?=\()", todo.pop()))  # comments have other words
+        words = set(re.findall(r"[A-Za-z]\w*(?=\()", todo.pop()))  # a bracket follows calls, not mere words
         found = (words & known.keys()) - chosen
         chosen |= found
         todo += [known[name] for name in found]

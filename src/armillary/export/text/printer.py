@@ -1,9 +1,10 @@
 """Expressions as text of a programming language; a language overrides the parts in which it differs.
 
-Operations have the order of llvm/node_writer.py: terms and factors by the time at which they are available, a
-coefficient on its term, a division after all factors. So results agree with compiled ones except for fused
-operations and library functions. The text of a node is built from the texts of its operands; the caller
-(body.py) visits a section's nodes in order, without recursion. The file also breaks long lines and lists.
+Operations have the order of llvm/node_writer.py: terms and factors in the order in which they become
+available, each term multiplied by its coefficient, a division after all factors. So results agree with
+compiled ones except for fused operations and library functions. The text of a node is built from the texts of
+its operands; the caller (body.py) visits a section's nodes in order, without recursion. This file also breaks
+long lines and lists.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Printer:
     folded = False  # whether names that differ only in case are the same
     longest_name = 63
     inline = 160  # operands with more characters get a name
-    # angles per call for sines and cosines, which come first in a function; 0: no such calls
+    # number of angles in a call for sines and cosines; these calls come first in a function; 0: no such calls
     paired_angles: int = 0
     functions: Mapping[str, str] = {}  # names that differ from those of algebra/functions.py
     comparisons: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}

@@ -29,7 +29,8 @@ _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, (
 _COMPARED = ("isnan", "differs", "below", "agree")
 _WHOLE_VECTORS = ("Wholes", "StateNumbers", "StepNumbers")
 _TRUTH_VECTORS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags")
-CONSTRAINT_GEOMETRY = "constraint_geometry"  # for the section `geometry`, whose name the start of a run uses
+# Exported name of the section `geometry` of constraints: `geometry` itself is called at the start of a run.
+CONSTRAINT_GEOMETRY = "constraint_geometry"
 
 
 def element_types(whole: str, truth: str) -> dict[str, str]:
@@ -38,7 +39,7 @@ def element_types(whole: str, truth: str) -> dict[str, str]:
 
 
 def called_section(name: str) -> str:
-    """Return the name of a section in programs."""
+    """Return the name of a section in exported programs."""
     return CONSTRAINT_GEOMETRY if name == "geometry" else name
 
 
@@ -50,13 +51,13 @@ class SolverPrinter:
     continued = ""  # end of a line that is continued
     ended = ""  # end of a statement
     remark = "# {}"  # a comment
-    signed = 7  # precedence of a negative number; a sum's if no sign may follow an operator
+    signed = 7  # precedence of a negative number; 5, as of a sum, if no sign may follow an operator
     spelled: Mapping[str, str] = {}  # operators with another spelling
     functions: Mapping[str, str] = {}  # functions of numbers with another spelling
     heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop", "for" and "from"
     closings: Mapping[str, str] = {}  # their last lines; "elif" and "else" share the one of "if"
     names: Mapping[str, str]  # constants, sizes and enumerated values
-    record_type = "Run"  # of the data that the functions share
+    record_type = "Run"  # type of the record that the functions share
 
     def __init__(self, solver: Solver, names: Mapping[str, str]) -> None:
         self.solver = solver
@@ -330,8 +331,8 @@ class SolverPrinter:
 
 # Checks of a run's settings, and the statuses with which runs end, for all languages.
 
-# Conditions on keys of [run] in the language of the solver, where `chooses` is true if the method chooses its
-# steps; and for each the message if it does not hold, followed by the values of these keys.
+# Conditions on keys of [run], in the language of the solver, each with the message of the error if it does
+# not hold. The values of the keys follow the message. `chooses` is true if the method chooses its steps.
 RULES = (
     ("duration >= 0.0 and duration < INFINITY", "the duration must be finite and not negative"),
     ("step >= 0.0 and step < INFINITY", "the step must be finite and not negative"),

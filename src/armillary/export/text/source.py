@@ -1,4 +1,4 @@
-"""Equations ready for a text language: checked, described, and with numbers for its self-test."""
+"""Equations ready for a text language: checked, described, and with numbers for the program's self-test."""
 
 from __future__ import annotations
 
@@ -141,7 +141,11 @@ class Source:
 
     @property
     def corrections(self) -> list[SectionFunction]:
-        """The parts of ``normalise``: Euler parameters and closed contacts, coordinates of closed loops."""
+        """The sections that ``normalise`` calls.
+
+        One renews Euler parameters and states with drift of closed contacts, the other corrects coordinates
+        of closed loops.
+        """
         program, found = self.program, []
         if program.renewed:
             about, labels = renewal_text(program), program.normalise.labels
@@ -227,10 +231,10 @@ def make_source(
     """Return the equations checked and described; raise an error that names a part that cannot be exported.
 
     ``configurations`` states whether the program contains all configurations, if the language supports this.
-    With `None` it does if events lock or unlock, and with ``exchanges`` also if loops alone have few enough
-    configurations to be listed. ``passes`` states whether programs of the language pass singular
-    configurations, ``stiff`` whether they have linearly implicit methods, and ``sparse`` whether the
-    equations of these methods may be sparse.
+    With `None` it does if events lock, unlock or set dependent speeds; with ``exchanges`` it also does if the
+    loops have few enough configurations to contain them all. ``passes`` states whether programs of the
+    language pass singular configurations, ``stiff`` whether they have linearly implicit methods, and
+    ``sparse`` whether the equations of these methods may be sparse.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)
@@ -308,7 +312,7 @@ def exported_equations(equations: DerivedEquations) -> DerivedEquations:
 
 
 def _mass_centre_remarks(equations: DerivedEquations) -> tuple[str, ...]:
-    """Lines on initial values that follow from a mass centre."""
+    """Return remarks on initial values that follow from a mass centre."""
     start = start_source(equations)
     if start is None:
         return ()
@@ -363,9 +367,9 @@ def _check_exportable(equations: DerivedEquations, configurations: bool | None) 
 
 
 def _speeds_set_on_release(event: EventRecord, system: Description) -> list[str]:
-    """Return speeds that an event both sets and releases if a program cannot do so.
+    """Return the speeds that an event both sets and releases, but that a program cannot set then.
 
-    It cannot do so with constraints, or if the speed is not a plain speed setting.
+    A program can set the speeds that `speed_settings` lists, if the system has no constraints.
     """
     released = [u for e, u, _ in speed_settings(system) if not system.constraints and e is event]
     return [s.data.name for s in event.changes if s in event.unlock and s not in released]
@@ -432,7 +436,10 @@ class Sections:
 
     @cached_property
     def _moving(self) -> dict[Expr, Place]:
-        """Places of symbols in sections of changes, whose state is a motion; its symbols get names."""
+        """Array elements of the symbols in sections of changes, whose state is a motion.
+
+        The symbols of the motion also get names.
+        """
         program, names = self.source.program, self.identifiers
         for s in program.motion:
             if s not in names.of:

@@ -54,7 +54,7 @@ class StartSource:
 
     section: ProgramSection  # memory, then state
     places: Mapping[Expr, Place]  # of symbols that the section reads
-    placed: Mapping[int, str]  # indices of states that a mass centre determines, with its body
+    placed: Mapping[int, str]  # indices of states that the mass centre of a body determines, with the body
 
 
 def start_source(equations: DerivedEquations) -> StartSource | None:
@@ -116,8 +116,8 @@ def _decide_statuses(
 #
 # The printer of each language writes the algorithm of solver/assembly.py. Its data are here: a section with
 # gaps Φ, elements of J and elements of N, for gaps and motions relative to their sizes
-# (mechanics/constraints/sizes.py), and the sizes of gaps; the indices of these; the speeds that may move in
-# each attempt; and the texts of errors.
+# (mechanics/constraints/sizes.py), and the sizes of gaps; the row and column of each element; the speeds that
+# may move in each attempt; and the texts of errors.
 
 
 def loop_name(name: str) -> str:
@@ -131,12 +131,12 @@ class AssemblySource:
 
     section: ProgramSection  # gaps, elements of J, elements of N, sizes of gaps
     gaps: tuple[tuple[str, str], ...]  # words of the error before and after the remaining gap
-    rows: int
+    rows: int  # number of rows
     coordinates: tuple[str, ...]
-    speeds: int
+    speeds: int  # number of speeds
     jacobian: tuple[tuple[int, int], ...]  # row and speed of each element
     rates: tuple[tuple[int, int], ...]  # coordinate and speed of each element
-    quaternions: tuple[int, ...]
+    quaternions: tuple[int, ...]  # first coordinate of each set of Euler parameters
     dependent: tuple[int, ...]  # 1 for speeds that move in the first attempt, by configuration
     holding: tuple[int, ...]  # 1 for speeds that move in the other attempts
     whole: tuple[int, ...]  # 1 for coordinates that are held if a whole state is given
@@ -281,8 +281,8 @@ class WeakMasses:
     """The pivots as functions of time, state, parameters and memory, and the message for each."""
 
     section: ProgramSection  # shares
-    texts: tuple[str, ...]  # after "near t = … s "
-    kinds: tuple[int, ...]  # of each state, by configuration: number of its dimension among speeds, or -1
+    texts: tuple[str, ...]  # the message continues "near t = … s "
+    kinds: tuple[int, ...]  # for each state of each configuration: the number of a speed's dimension, or -1
     owners: tuple[int, ...]  # the configuration of each pivot
 
     @property
@@ -339,8 +339,8 @@ def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
     return found
 
 
-# Masses, moments of inertia, armatures and coefficients of contacts, which must not be negative: checked
-# before an exported run.
+# Masses, moments of inertia, armatures and coefficients of contacts must not be negative; an exported run
+# checks this before it begins.
 
 
 @dataclass(frozen=True)
@@ -400,7 +400,7 @@ def with_tables(
     program, known = equations.program, dict(tabled)
 
     def drive_section(old: ProgramSection) -> ProgramSection:
-        renews = old.name.startswith(("update", "fire"))  # they keep the memory of an input
+        renews = old.name.startswith(("update", "fire"))  # these sections keep the memory of an input
         results = [
             r if renews and r in known else new
             for r, new in zip(old.results, transform(old.results, known.get), strict=True)
@@ -435,8 +435,8 @@ def _is_function(value: object) -> bool:
 def _in_single(pieces: SignalPieces) -> SignalPieces:
     """Return pieces for times in single precision.
 
-    The last piece begins at the next single number after the last time: one rounding of double precision
-    later would be the same number.
+    In double precision the last piece begins one rounding after the last time. In single precision both would
+    be the same number, so the last piece begins at the next larger single number.
     """
     breaks = pieces.breaks.copy()
     if pieces.after_last:

@@ -40,11 +40,11 @@ def export(
 ) -> Path:
     """Write a folder with the system as a WebAssembly module, a typed class for it, a test and a README.
 
-    ``configurations``: whether the module contains the equations of all configurations that runs can meet, so
-    that runs lock and unlock joints and exchange dependent speeds; None: yes, unless exchanges of dependent
-    speeds in loops lead to too many. ``methods``: names of the methods in it; for stiff systems
-    rodas5p, or rodas3 with a fixed step. Both need the partial derivatives of the rates, which the module
-    then contains.
+    With ``configurations`` the module contains the equations of all configurations that runs can reach, so
+    that runs can lock and unlock joints and exchange dependent speeds; by default (None) it does, unless
+    loops have too many choices of dependent speeds. ``methods`` names the integration methods of the module;
+    for stiff systems rodas5p, or rodas3 with a fixed step. Both need the partial derivatives of the rates,
+    which the module then contains.
     """
     given = None if configurations is None else flag(configurations, "configurations=")
     chosen = checked_methods(several(methods, "methods="))

@@ -263,7 +263,7 @@ def contact_stack(sections: Iterable[ProgramSection]) -> int:
 
 
 ROWS = 256  # most rows that one call of a loop fills
-METHODS_OF_MODULES = (usual_method(True), "dopri5")  # with a fixed step; without one, for animations
+METHODS_OF_MODULES = (usual_method(True), "dopri5")  # one with a fixed step, one without, for animations
 
 
 def checked_methods(names: Sequence[str]) -> tuple[str, ...]:

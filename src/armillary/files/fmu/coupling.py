@@ -1,11 +1,12 @@
 """FMUs as parts of a system: connections, model exchange and co-simulation.
 
-An FMU of model exchange adds states with rates, outputs and events. An FMU of co-simulation is stepped along:
-at each communication point tₖ it takes the step up to tₖ, with the mean of its inputs at both ends; then its
-outputs yₖ are read for the inputs at tₖ. Until the next point they are held, or follow a line:
+An FMU of model exchange adds states with rates, outputs and events. An FMU of co-simulation steps with the
+system: at each communication point tₖ it takes the step that ends at tₖ, with the mean of its inputs at both
+ends of the step; then its outputs yₖ for the inputs at tₖ are read. Until the next point the outputs are
+held, or follow a line:
 
-    y(t) = yₖ                                      a coupled motion is right to first order in h = tₖ − tₖ₋₁
-    y(t) = yₖ + (yₖ − yₖ₋₁)·(t − tₖ)/h             to second order, if nothing jumps
+    y(t) = yₖ                             the coupled motion is accurate to first order in h = tₖ − tₖ₋₁
+    y(t) = yₖ + (yₖ − yₖ₋₁)·(t − tₖ)/h    to second order, if nothing jumps
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ def input_place(where: str, variable: FmuVariable) -> str:
 
 
 def outward(system: Description, value: object, variable: FmuVariable, where: str) -> Expr:
-    """Return the source of an input, in the FMU's units; raise an error if it has no value yet when the FMU
-    is stepped.
+    """Return the expression that drives an input, in the FMU's units.
+
+    Raise an error if the expression has no value yet when the FMU takes a step.
     """
     signal = to_fmu(read_expression(system, value, where, variable.unit.dimension), variable, system.units)
     check_signal(signal, where)
@@ -213,8 +215,8 @@ class FmuPart:
     period: float
     values: Mapping[FmuVariable, float | str]
     channels: list[_Channel]
-    clock: Expr
-    advanced: dict[Expr, Expr]
+    clock: Expr  # the time of the next communication point
+    advanced: dict[Expr, Expr]  # the change of the clock at a communication point
 
     @property
     def outputs(self) -> dict[str, Expr]:
@@ -231,7 +233,7 @@ def prepare_fmu(
     shown: list[FmuVariable],
     extrapolate: bool,
 ) -> FmuPart:
-    """Add the clock and the outputs of an FMU that is stepped along with a system."""
+    """Add the clock and the outputs of an FMU that is stepped with a system."""
     clock, advanced = make_clock(system, name, period, f"next communication with FMU '{name}'")
     passed = system.time - clock + number(period, TIME)
     channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
@@ -284,8 +286,9 @@ def _assign_variables(
 
 
 def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
-    """Add the memories of an output, under its name in texts: of its value and, if it follows a line, of its
-    slope. ``passed`` is the time since the last communication point, `None` for an output that is held.
+    """Add the memory of an output's value and, if the output follows a line, the memory of its slope.
+
+    ``passed`` is the time since the last communication point, or `None` for an output that is held.
     """
     label = plain_name(f"{name}_{variable.name}")
     check_new_name(system, label, "memory")
@@ -293,7 +296,7 @@ def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr
     units = system.units.unit_text(dimension) if dimension is not None else ""
     called = label if passed is None else f"{label} held"
     held = symbol(called, "memory", dimension=dimension, owner=system.identity, units=units, about=about)
-    # Inputs at the start may depend on outputs: these are then taken from the description.
+    # Inputs at the start may depend on outputs: these then have the start values of the FMU's description.
     scale = system.units.scale(dimension) if dimension is not None else 1.0
     first = ((variable.start or 0.0) * variable.unit.factor + variable.unit.offset) / scale
     add_memory(system, Memory(held, first, None, about, hidden=passed is not None))
@@ -328,7 +331,7 @@ def read_parameters(
             raise ModelError(
                 f"{where}: parameter '{v.name}' is of type {v.type}, and {given!r} is not a whole number"
             )
-        result[v] = whole = int(given)  # all its digits, of which a float may have fewer
+        result[v] = whole = int(given)  # with all digits, of which a float may lose some
         low, high = WHOLE_RANGES[v.type]
         if not low <= whole <= high:
             raise ModelError(

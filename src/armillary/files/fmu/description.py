@@ -1,5 +1,6 @@
-"""Descriptions of FMUs: variables, units and capabilities, read from modelDescription.xml. An FMU is an
-archive from outside: everything in it is checked before it is used, and nothing is executed.
+"""Descriptions of FMUs: variables, units and capabilities, read from modelDescription.xml.
+
+An FMU is an archive from outside: everything in it is checked before it is used, and nothing is executed.
 
 Sources: FMI specification 2.0.4, sections 2.2 and 4.3; 3.0.1, sections 2.4 and 4.4.
 """
@@ -78,13 +79,13 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fmu:
-    """An FMU as it describes itself. ``variables`` are its scalars and elements of arrays, by name."""
+    """The description of an FMU. ``variables`` are its scalars and elements of arrays, by name."""
 
     path: Path
     name: str
     version: str  # version of FMI
     token: str
-    identifier: str  # of its library for co-simulation, "" if it has none
+    identifier: str  # name of its library for co-simulation, "" if it has none
     variables: dict[str, FmuVariable] = field(default_factory=dict)
     exchange: Exchange | None = None
 
@@ -139,8 +140,8 @@ class Fmu:
         return f"Fmu({self.name!r}, FMI {self.version}: {counts})"
 
 
-LONGEST_DESCRIPTION = 64 << 20  # bytes of modelDescription.xml: 20 MiB for a model with 100,000 variables
-LARGEST = 2 << 30  # bytes of all unpacked files together
+LONGEST_DESCRIPTION = 64 << 20  # most bytes of modelDescription.xml; 100,000 variables take 20 MiB
+LARGEST = 2 << 30  # most bytes of all unpacked files together
 _CHUNK = 1 << 20
 
 # Errors that the reading of a damaged archive may raise.
@@ -152,8 +153,9 @@ _DAMAGE = (
 
 @contextmanager
 def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfile.ZipFile]:
-    """Open the archive of an FMU or a package; any damage found inside the ``with`` block is one error that
-    names the archive.
+    """Open the archive of an FMU or a package.
+
+    Any damage found inside the ``with`` block raises an error that names the archive.
     """
     if not Path(path).is_file():
         raise ModelError(f"there is no {what.partition(' ')[2]} '{path}'")
@@ -378,7 +380,7 @@ def _dimension(element: Element, sizes: dict[str, Element]) -> int:
 
 
 def _starts(element: Element, kind: str, size: int) -> list[float]:
-    """Return start values as numbers; one for all elements, or one for each."""
+    """Return the start value of each element as a number; a single value in the file is for all elements."""
     if not element.has("start") or kind not in NUMERIC:
         return []
     words = element.text("start", "").split()
@@ -389,7 +391,7 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
         found = [known[word] for word in words]
     else:
         found = [_parse_finite(element, "start", word) for word in words]
-        if kind in WHOLE_RANGES:  # all digits, of which a float may have fewer
+        if kind in WHOLE_RANGES:  # keep all digits, of which a float may lose some
             whole = [word.lstrip("+-").isdecimal() for word in words]
             found = [int(w) if k else x for w, x, k in zip(words, found, whole, strict=True)]
     if len(found) == 1:

@@ -2,11 +2,11 @@
 
 Co-simulation:
 
-    start(t, u₁ …)           a handle: the instance of this run, initialised at t (in Python, once per run)
+    start(t, u₁ …)           handle of this run's instance, initialised at t (in Python, once per run)
     step(handle, t, u₁ …)    one output, after the step to t with these inputs (compiled)
 
-Steps to the same time are taken once, whichever output is computed first. When a call of the FMU
-fails, its outputs are NaN from then on, which ends the run with the FMU's message.
+The step to a time is taken once, whichever output is computed first. If a call of the FMU fails, its outputs
+are NaN from then on, which ends the run with the FMU's message.
 
 Model exchange:
 
@@ -47,7 +47,7 @@ from armillary.llvm.jit import Compiled
 
 @dataclass(frozen=True, eq=False)
 class Stepped:
-    """The functions of one FMU in a system."""
+    """The functions of one FMU for co-simulation."""
 
     start: ForeignFunction
     steps: tuple[ForeignFunction, ...]
@@ -99,7 +99,7 @@ def _step_code(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> InstanceModule:
-    """Emit `outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, never called."""
+    """Emit `outputK(handle, t, u…)` for each output, their common `advance`, and `nothing`, never called."""
     module = InstanceModule(library, InstanceRecord)
     module.entry("nothing", 1 + len(inputs)).fail()
     advance = _advance(module, period, inputs)
@@ -110,11 +110,12 @@ def _step_code(
 
 
 def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable]) -> InstanceCode:
-    """Take the step if the time is more than half a period on; then set the present inputs.
+    """Emit the function that takes a step if the time is due, and then sets the present inputs.
 
-    In a step continuous inputs have the mean of their values at both ends, which is right to second order. An
-    input that jumps, or whose earlier value is unknown, has its value at the step's end. The FMU sees equal
-    steps of exactly one period, whatever rounding does to the times of the loop.
+    A step is due more than half a period after the last one. In a step, continuous inputs have the mean of
+    their values at both ends, which is accurate to second order. A discrete input, or an input whose earlier
+    value is unknown, has its value at the step's end. All steps of the FMU are exactly one period long, also
+    if the times of the integration loop are rounded.
     """
     put = transfer(module, "Set", "put", inputs)
     f = module.function("advance", WHOLE, (REAL,) * (1 + len(inputs)))
@@ -150,7 +151,7 @@ def _flags(f: InstanceCode) -> list[Raw]:
 
 
 def _output(module: InstanceModule, k: int, advance: InstanceCode, get: InstanceCode, table: int) -> None:
-    """Emit a function of one output, by handle; NaN for an invalid handle, and after a failure."""
+    """Emit the function that returns an output; it returns NaN for an invalid handle and after a failure."""
     f = module.entry(f"output{k}", 1 + len(advance.arguments))
     f.find(f.argument(0), table)
     with f.when(f.run(advance, *f.arguments) >= DISCARD):
@@ -169,7 +170,7 @@ _OCCUR = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 
 class _Record(ctypes.Structure):
-    """The data of an instance in compiled code; the first three as in instances.py."""
+    """The data of an instance that compiled code reads; `InstanceRecord` has the same first three fields."""
 
     _fields_ = (
         ("instance", ctypes.c_void_p),
@@ -178,7 +179,7 @@ class _Record(ctypes.Structure):
         ("key", _DOUBLES),  # time, states and inputs of the last evaluation
         ("results", _DOUBLES),
         ("known", ctypes.c_int64),
-        ("event_key", _DOUBLES),  # the same of the last event
+        ("event_key", _DOUBLES),  # time, states and inputs of the last event
         ("event_results", _DOUBLES),
         ("event_known", ctypes.c_int64),
     )
@@ -186,17 +187,17 @@ class _Record(ctypes.Structure):
 
 @dataclass(frozen=True, eq=False)
 class Exchanged:
-    """The functions of one FMU in a system."""
+    """The functions of one FMU for model exchange."""
 
     start: ForeignFunction
     rates: tuple[ForeignFunction, ...]
     outputs: tuple[ForeignFunction, ...]
     indicators: tuple[ForeignFunction, ...]
-    after: tuple[ForeignFunction, ...]  # states
+    after: tuple[ForeignFunction, ...]  # states after an event
     next: ForeignFunction  # the time of the next event, after an event
-    first: ForeignFunction  # the same at the start
+    first: ForeignFunction  # the time of the first event, at the start
     completed: ForeignFunction
-    initial: tuple[float, ...]  # states at the start, of a first instance
+    initial: tuple[float, ...]  # states of a first instance at the start
     scheduled: bool  # there may be time events: the first instance had one
 
 
@@ -240,7 +241,7 @@ class _Exchange(Instances):
         record.known = 0
 
     def _occur(self, address: int) -> int:
-        """Make an event of the instance with this record, at its time and state; return 1, 0 on failure."""
+        """Make an event of the instance with the record at an address; return 1, or 0 if the FMU fails."""
         record = _Record.from_address(address)
         try:
             self._iterate(record)
@@ -369,7 +370,7 @@ def _evaluation_code(
 
 
 def _same(f: InstanceCode, known: Value, key: Span) -> Value:
-    """Return whether the arguments are known to be the numbers of a key."""
+    """Return whether a key is known and has the values of the function's arguments."""
     same = known.equals(1)
     for i, x in enumerate(f.arguments):
         same = same & key[i].equals(x)
@@ -400,14 +401,15 @@ def _complete_step(module: InstanceModule, evaluate: InstanceCode, callback: int
 
 
 def _pick(module: InstanceModule, name: str, worker: InstanceCode, field: str, k: int, table: int) -> None:
-    """Emit a function of one of the values that a worker finds, by handle."""
+    """Emit a function that runs a worker and returns element ``k`` of a field of the record."""
     f = _make_evaluator(module, name, worker, table)
     f.give(f.vector(field)[k])
 
 
 def _make_evaluator(module: InstanceModule, name: str, worker: InstanceCode, table: int) -> InstanceCode:
-    """Begin a function of handle, time, states and inputs that runs the worker on the record; NaN if it
-    fails.
+    """Begin a function of handle, time, states and inputs that runs a worker on the handle's record.
+
+    The function returns NaN if the worker fails.
     """
     f = module.entry(name, 1 + len(worker.arguments))
     f.find(f.argument(0), table)

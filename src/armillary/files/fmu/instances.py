@@ -1,11 +1,11 @@
 """Instances of an imported FMU in compiled code: their table, their functions and their values.
 
-A model has doubles, an FMU has numbers of many types. Whole numbers are rounded to the nearest; a truth is
-whether a number differs from zero. An array is set and read whole; elements that nothing drives keep their
-start values.
+A model has doubles, an FMU has numbers of many types. A double is rounded to the nearest whole number, and as
+a Boolean it is true if it differs from zero. An array is set and read as a whole; elements that nothing
+drives keep their start values.
 
-Each thread that runs the model has an instance, in a table that compiled code reads. The thread that starts a
-run frees the instance of its previous run, so that runs in several threads do not share one.
+Each thread that runs the model has its own instance, in a table that compiled code reads. A thread that
+starts a run frees the instance of its previous run.
 
 Functions over instances are built by `InstanceCode`:
 
@@ -43,7 +43,7 @@ from armillary.llvm.building.emitter import (
     constant,
 )
 
-SLOTS = 1024  # runs at the same time
+SLOTS = 1024  # most runs at the same time
 _STATUS = "i32"  # of FMI
 _KINDS = {ctypes.c_double: REAL, ctypes.c_int64: WHOLE}
 _NULL = Raw(ADDRESS, "null")
@@ -110,13 +110,13 @@ class InstanceCode(Code):
         return Span(self, self[field].raw)
 
     def room(self, count: int, kind: str = REAL) -> Span:
-        """Reserve room for this number of values; at least one, because it has an address."""
+        """Reserve room for this number of values, but for at least one, so that it has an address."""
         return Span(self, self.builder.local(f"[{max(1, count)} x {kind}]"))
 
     # Calls
 
     def run(self, other: InstanceCode, *arguments: Value) -> Value:
-        """Return a call of a function over the same record."""
+        """Return the result of another function over the same record."""
         raw = [self.record, *(a.raw for a in arguments)]
         return Value(self, self.builder.call(other.function.callee, raw))
 
@@ -133,7 +133,7 @@ class InstanceCode(Code):
         return Value(self, self.builder.convert("zext", raw, WHOLE))
 
     def call_back(self, function: int) -> Value:
-        """Return the result of a function of the process for the record."""
+        """Return the result of a function of this process, called with the record."""
         called = _callee(WHOLE, _outside(function).name, (self.record,))
         return Value(self, self.builder.call(called, (self.record,)))
 
@@ -160,7 +160,7 @@ class ValueKind:
 
     llvm: str
     function: str
-    sign: str = ""  # "s" and "u" of whole numbers
+    sign: str = ""  # "s" or "u" for signed or unsigned whole numbers
 
 
 def kind_of(variable: FmuVariable, version: str) -> ValueKind:
@@ -281,7 +281,7 @@ class Instances:
         slot = self._slot(threading.current_thread()) if own is None else own
         self._free(slot)
         instance = self.library.instance(self.name)
-        # Until it is initialised, it may be freed but not terminated, as after an error.
+        # Until the instance is initialised, its status is ERROR: it can be freed then, but not terminated.
         record = self.record(instance, t, signals)
         self.records[slot], self.fresh[slot] = record, given
         self.library.initialize(instance, t, self.settings, dict(zip(self.inputs, signals, strict=True)))

@@ -1,8 +1,8 @@
 """Robot files as systems: URDF and MJCF.
 
-Enters: a path. Leaves: a System made with the same verbs that a user has, and ``system.imported``: the file's
-names and ours, and a list of the elements that were left out. Read ``mechanism.py`` first (links and joints,
-to which both formats are brought, and the System made of them), then ``urdf.py`` or ``mjcf.py``.
+Enters: a path. Leaves: a System made with the verbs that users have. Its ``system.imported`` relates the
+names of the file to names of the system, and lists the elements that were left out. Read ``mechanism.py``
+first, which makes a System of links and joints; ``urdf.py`` and ``mjcf.py`` read links and joints from files.
 """
 
 from armillary.files.robots.mjcf import load_mjcf
