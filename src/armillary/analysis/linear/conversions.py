@@ -30,8 +30,9 @@ _Linear = TypeVar("_Linear", bound=LinearMatrices)
 def discretize(lin: _Linear, T: float | str, method: str = "zoh") -> _Linear:
     """Return the model x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
-    Methods are as in ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps, the
-    same impulse response, Tustin's "bilinear", or forward and backward differences.
+    Methods are those of ``scipy.signal.cont2discrete``: "zoh" holds inputs constant over a step, "foh" makes
+    them linear, "impulse" keeps the impulse response, "bilinear" is Tustin's rule, "euler" takes forward and
+    "backward_diff" backward differences.
     """
     from scipy.signal import cont2discrete
 
@@ -58,7 +59,7 @@ def to_control(lin: LinearMatrices) -> LibraryObject:
     """Return a ``control.StateSpace`` with the names of states, inputs and outputs; dots become "_"."""
     control = require("control", extra="control", purpose="Systems of python-control")
     lin.single("to_control")
-    # An interconnected system splits names of signals at the dot.
+    # The interconnected systems of python-control split names of signals at dots.
     names = {
         key: [name.replace(".", "_") for name in group]
         for key, group in (("states", lin.states), ("inputs", lin.inputs), ("outputs", lin.outputs))
@@ -149,10 +150,11 @@ def transfer_function(
 def _gain(
     A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, poles: np.ndarray, zeros: np.ndarray
 ) -> float:
-    """Return the gain from the value of the transfer function at an s as large as the poles, away from them.
+    """Return the gain, computed from the value of the transfer function at one s.
 
-    An s beyond all poles and zeros would be inaccurate: zeros may be orders of magnitude beyond the poles,
-    where the value is a small difference of far larger terms.
+    s has the typical size of the poles and is chosen far from poles and zeros. An s beyond all poles and
+    zeros would be inaccurate: zeros may be orders of magnitude beyond the poles, where the value is a small
+    difference of far larger terms.
     """
     sizes = np.abs(poles)
     typical = float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if np.any(sizes > 0) else 1.0

@@ -41,8 +41,9 @@ class LinearModel(LinearMatrices):
 
     ``states``, ``inputs`` and ``outputs`` are the names of x, v and y; matrices are in their stated units
     (``units``). For many operating points, matrices, ``state`` and ``time`` have a leading axis. ``state`` is
-    the model's whole state at the operating point, as ``model.derivatives`` takes it, and ``operating_point``
-    has the values by name, in stated units, for ``initial=``; ``input_values`` are those of the inputs.
+    the model's whole state at the operating point, as ``model.derivatives`` takes it. ``operating_point`` has
+    the same values by name, in stated units, as ``initial=`` takes them, and ``input_values`` the values of
+    the inputs.
     """
 
     # ------------------------------------------------------------ modes
@@ -50,8 +51,8 @@ class LinearModel(LinearMatrices):
     def modes(self, *, tolerance: float = 1e-9) -> Modes:
         """Return the eigenvalues with frequencies, dampings, shapes, participation and energies.
 
-        Singular values of the balanced A below ``tolerance`` of the largest count as zero, as for modes of
-        free motion.
+        Singular values of the balanced A below ``tolerance`` times the largest count as zero: they belong to
+        free motions, which no stiffness opposes.
         """
         from armillary.analysis.modes.modes import modes_of
         from armillary.analysis.modes.shapes import LinearPlace
@@ -156,8 +157,9 @@ class LinearModel(LinearMatrices):
         return responses.time_response(self, times, input, "step")
 
     def impulse_response(self, times: object = None, *, input: str | None = None) -> Run:
-        """Return the changes of the outputs after a unit impulse of an input, as a run; without the impulse
-        that D gives.
+        """Return the changes of the outputs after a unit impulse of an input, as a run.
+
+        The impulse that D passes on directly to the outputs is left out.
         """
         return responses.time_response(self, times, input, "impulse")
 
@@ -186,12 +188,12 @@ class LinearModel(LinearMatrices):
     # ------------------------------------------------------------ loops
 
     def break_loop(self, at: str, *, input: str | None = None) -> LinearModel:
-        """Return the loop transfer L of negative feedback, with the loop opened at a signal: one input, one
-        output.
+        """Return the loop transfer L of negative feedback, with one input and one output.
 
-        ``at`` is a state, such as an actuator's lag, which the new input replaces in all other rates. Or it
-        is an output or load to which ``input`` is added, in the same units: the loop is opened at this sum.
-        The poles of this model satisfy 1 + L = 0.
+        The loop is opened at the signal ``at``. This is a state, such as an actuator's lag, which the new
+        input replaces in the rates of all other states. Or it is an output or load to which ``input`` is
+        added, in the same units: the loop is opened at this sum. The poles of this model, whose loop is
+        closed, satisfy 1 + L = 0.
         """
 
         return replace(self, **open_loop(self, at, input))
@@ -260,14 +262,15 @@ def load_linear(path: str | os.PathLike[str]) -> LinearModel:
 
 
 _GRID = 2000  # frequencies between which crossings are searched
-_AROUND = np.array([-8.0, -4, -2, -1, -0.5, -0.25, 0.0, 0.25, 0.5, 1, 2, 4, 8])  # times a pole's damping
+# Distances of these frequencies from a pole's frequency, as multiples of the pole's real part.
+_AROUND = np.array([-8.0, -4, -2, -1, -0.5, -0.25, 0.0, 0.25, 0.5, 1, 2, 4, 8])
 _SAME = 1e-9  # difference of two gains that counts as zero
 
 
 def open_loop(lin: LinearMatrices, at: str, added: str | None) -> DataTable:
     """Return matrices and variables of the loop opened at a signal; see ``LinearModel.break_loop``.
 
-    At a state x_k, other rates take an input instead of x_k, and its own rate keeps it:
+    At a state x_k, the rates of all other states take an input in place of x_k; the rate of x_k keeps x_k:
     A₀ = A − A e_k e_kᵀ + a_kk e_k e_kᵀ. At a load f(x) = C x to which an input d is added,
     ẋ = A₀ x + B (f + d), so that A₀ = A − B C.
     """
@@ -310,11 +313,12 @@ def _loop(A: np.ndarray, B: np.ndarray, C: np.ndarray, variables: tuple[object, 
 class Margins:
     """Stability margins of a loop with negative feedback.
 
-    ``gain`` is the factor of L nearest to 1 at which the closed loop is at the limit of stability, at
-    ``gain_omega`` in rad/s; ``phase`` the smallest such lag (negative: lead) in degrees, at ``phase_omega``;
-    ``delay`` the smallest such dead time in s; ``modulus`` the least |1 + L|. A margin is infinite if there
-    is no limit. ``gains`` and ``phases`` have all margins, as rows (ω, margin). ``stable`` is true if the
-    closed loop is stable.
+    A margin is the smallest change of L that brings the closed loop to the limit of stability: ``gain`` is a
+    factor (the one nearest to 1), ``phase`` a lag in degrees (a negative one is a lead), ``delay`` a dead
+    time in s. ``modulus`` is the least |1 + L|. ``gain_omega``, ``phase_omega`` and ``modulus_omega`` are
+    their frequencies in rad/s. A margin is infinite if no such change leads to the limit. ``gains`` and
+    ``phases`` have all changes that lead to it, as rows (ω, change). ``stable`` is true if the closed loop is
+    stable.
     """
 
     system: str
@@ -397,7 +401,7 @@ def _port(name: str | None, known: tuple[str, ...], what: str) -> int:
 
 
 def _frequencies(lin: LinearMatrices, closed: np.ndarray) -> np.ndarray:
-    """Return frequencies for the search of crossings: an even grid, and some around each light pole."""
+    """Return frequencies between which crossings are searched: a geometric grid, and some near each pole."""
     poles = np.concatenate([lin.poles(), closed[np.isfinite(closed)]])
     if lin.step is not None:
         poles = np.log(poles[poles != 0] + 0j) / lin.step
@@ -408,7 +412,7 @@ def _frequencies(lin: LinearMatrices, closed: np.ndarray) -> np.ndarray:
     found = np.concatenate([np.geomspace(1e-3 * low, 1e3 * high, _GRID), around])
     top = np.inf if lin.step is None else np.pi / lin.step
     found = np.unique(found[(found >= 1e-3 * low) & (found < top)])
-    exact = np.abs(poles.real) < 1e-12 * np.maximum(np.abs(poles), 1e-300)  # an undamped pole is no number
+    exact = np.abs(poles.real) < 1e-12 * np.maximum(np.abs(poles), 1e-300)  # L is infinite there
     return found[~np.isin(found, np.abs(poles.imag[exact]))]
 
 

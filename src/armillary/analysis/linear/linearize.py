@@ -30,11 +30,11 @@ from armillary.runtime.models.parameters import parameter_table
 from armillary.text_tables import listed
 from armillary.untyped import DataTable
 
-# Errors for operating points at which a linear model is useless, and notes on kinks.
+# Errors for operating points at which there is no linear model, and notes on kinks.
 
 _CHECKED = 20  # most operating points of a batch that are checked for events and jumps
 _AT = 1e-12  # largest relative distance of a switch or event that counts as at the point
-_STEPS = (1e-7, 1e-9)  # relative steps to both sides of a switch: a kink shrinks with them, a jump does not
+_STEPS = (1e-7, 1e-9)  # relative steps to both sides of a switch; a jump does not shrink with the step
 _JUMP = 1e-9  # least relative size of a jump
 _BENT = 1e-3  # least relative difference of the slopes at a kink
 
@@ -110,7 +110,7 @@ def _which(k: int, points: OperatingPoints) -> str:
 
 
 def _kinks(roots: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Yield calls that may have a kink, in the form of ``switches``."""
+    """Yield calls that may have a kink, as ``switches`` yields jumps; the second item is zero at the kink."""
     for node in operands_first(roots):
         if node.kind == "call" and node.data in ("min", "max", "abs"):
             gap = node.args[0] - node.args[1] if node.data != "abs" else node.args[0]
@@ -127,11 +127,12 @@ class _Jumps:
         self._labels = [f"the rate of '{s.data.name}'" for s in t.integrated]
         self._labels += [f"output '{c.name}'" for c in columns]
         roots = [*t.rates, *(c.expression for c in columns)]
-        hidden = any(m.hidden for m in equations.system.memories.values())  # FMUs: called in runs only
+        hidden = any(m.hidden for m in equations.system.memories.values())  # FMUs, which only runs can call
         found = [] if hidden else [*switches(roots), *_kinks(roots)]
         moving = {*t.integrated, t.time, *t.memory}
         self._switches = [(node, [s for s in symbols(gap) if s in moving]) for node, gap, _ in found]
-        # For floor, ceil and mod, a sine that vanishes at each whole number; else the compared difference.
+        # A gap is zero where a call switches: the difference that is compared or, for floor, ceil and mod, a
+        # sine that vanishes at each whole number.
         whole = ("floor", "ceil", "mod")
         self._gaps = evaluator([side if node.data in whole else gap for node, gap, side in found])
         self._values = evaluator(roots) if found else None
@@ -171,11 +172,11 @@ class _Jumps:
     def _sides(
         self, at: Mapping[Expr, NumericValue], moves: Sequence[tuple[Expr, float]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return rates and outputs at s − h, s and s + h, by (side, move, root, point), and h by (move,
-        point).
+        """Return the rates and outputs (roots) at s − h, s and s + h, and the steps h.
 
-        A move is a symbol s with h relative to its size. All moves are computed at once: one by one they took
-        12 s for a car of 38 states at six switches.
+        The axes of the rates and outputs are (side, move, root, point), those of h (move, point). A move is a
+        symbol s with its step h relative to the size of s. All moves are computed at once: computed one by
+        one, they took 12 s for a car of 38 states at six switches.
         """
         assert self._values is not None
         count = len(np.broadcast_arrays(*[at[s] for s, _ in moves], np.zeros(1))[0])
@@ -229,17 +230,17 @@ class _Jumps:
 
 # Closed contacts as constraints of linear models.
 #
-# Small changes x of positions and speeds keep the gaps of closed contacts, and the gaps' rates, at zero;
-# slips that stick, γ = G u, keep their displacement, G N⁺ q with q̇ = N u. With the rows K of these
-# conditions,
+# Small changes x of positions and speeds keep the gaps of closed contacts, and the rates of these gaps, at
+# zero. Where a contact sticks, they also keep the sliding speeds γ = G u and the displacements G N⁺ q, with
+# q̇ = N u, at zero. With the rows K of these conditions,
 #
 #     K x = 0   ⇒   x = S x_i,        A_i = (A S)_i,    B_i = (B)_i,    C_i = C S
 #
-# x_i are the independent changes: for each row, an elimination makes dependent the change on which the row
-# depends most. Brakes that hold are constraints likewise.
+# x_i are the independent changes. Elimination makes one change dependent for each row: the change on which
+# the row depends most. Brakes that hold are treated as contacts that stick.
 
-_REDUNDANT = 1e-9  # largest share of the largest element that a redundant row has after elimination
-_HELD = {"normal": (1, 2, -2), "slip": (1,)}  # statuses in which rows hold
+_REDUNDANT = 1e-9  # a row is redundant if no element above this remains after elimination
+_HELD = {"normal": (1, 2, -2), "slip": (1,)}  # statuses of contacts in which gaps and slips are held
 
 
 class HeldLinearization(Linearization):
@@ -364,8 +365,8 @@ def linearize(
 
     ``at`` is None for the start of runs, values by name, a state, an operating point or (run, time); a
     list of these or arrays of values give many, with a leading axis. ``inputs`` are names of parameters,
-    inputs and memories, ``outputs`` names of outputs. The states are independent: loops stay closed, Euler
-    parameters become three rotations, memories are held.
+    inputs and memories, ``outputs`` names of outputs. The states are independent: loops stay closed, and four
+    Euler parameters become three rotations. Memories stay constant.
     """
     names = [
         tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))

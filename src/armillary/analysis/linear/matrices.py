@@ -1,4 +1,6 @@
-"""Linear models: A, B, C, D as compiled functions, as named numbers, as expressions, in descriptor form."""
+"""The matrices A, B, C, D of linear models: as compiled functions, numbers with names, and expressions; and
+the descriptor form.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from armillary.untyped import DataMapping
 if TYPE_CHECKING:
     from armillary.results.plots.motion import MotionPicture
 
-_DENSE = 4  # all elements are computed if there are at most this many per nonzero element
+_DENSE = 4  # a matrix is computed with its zeros if it has at most this many elements per nonzero one
 _SEARCHED = 3000  # most nodes for a search of common factors, which saves up to a third of the operations
 
 
@@ -170,9 +172,10 @@ class Linearization:
 class Filled:
     """Matrices whose elements are zero, numbers, or computed.
 
-    ``computed`` are the results of a compiled function: all elements of a matrix with few zeros; only the
-    varying elements of a matrix with many zeros, or of any matrix without ``dense``. Other code
-    computes the elements in ``solved``, which gives their indices in the results, by matrix and element.
+    ``computed`` are the results of a compiled function: all elements of a matrix with few zeros, but only the
+    varying elements of a matrix with many zeros, and of every matrix if not ``dense``. The elements in
+    ``solved`` are computed by other code; ``solved`` gives the index of each in the results, by matrix and
+    element.
     """
 
     def __init__(
@@ -325,7 +328,7 @@ def _label_with_units(v: Variable) -> str:
 # Linear models as expressions of the parameters.
 
 Rows = tuple[tuple[Expr, ...], ...]
-_NOTHING = 1e-12  # least coordinate or speed that does not count as zero
+_NOTHING = 1e-12  # coordinates and speeds below this count as zero
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -381,8 +384,10 @@ class SymbolicLinearModel:
 
 
 def symbolic(lin: LinearMatrices, keep: Sequence[str] = ()) -> SymbolicLinearModel:
-    """Return the linear model as expressions: coordinates, speeds, states, memories and time have their
-    values at the operating point, except for the variables in ``keep``.
+    """Return the linear model as expressions of the parameters.
+
+    Coordinates, speeds, states, memories and time are replaced by their values at the operating point; the
+    variables named in ``keep`` stay symbols.
     """
     lin.single("symbolic")
     if lin.linearization is None:

@@ -1,8 +1,8 @@
-"""Operating points as users give them: values by name, a state, an operating point, a time of a run; or many.
+"""Operating points as users give them in the argument ``at``.
 
 at=None                         the start of runs
-at={"A.q1": 0.1, "F": 3}        coordinates, speeds, states, inputs, memories and parameters by name; t
-at=state                        as model.derivatives takes it
+at={"A.q1": 0.1, "F": 3}        coordinates, speeds, states, inputs, memories, parameters and t by name
+at=state                        a whole state, as model.derivatives takes it
 at=op                           an object with .state and, if known, .parameters, .inputs, .memory, .time
 at=(run, 2.5)                   a time of a run, interpolated linearly between samples
 at=[…], arrays of values        many operating points
@@ -35,9 +35,10 @@ from armillary.runtime.start.initial import (
 )
 from armillary.untyped import DataMapping, DataTable, Given
 
-# Largest gap, relative to its row's size, and error of Euler parameters: above the errors of runs.
+# Largest gap, relative to its row's size, and largest error of the length of Euler parameters, for whole
+# states. The errors that runs leave are smaller.
 _OPEN = 1e-6
-_BROKEN = 1e-3  # largest gap for values by name: above the errors of printed values
+_BROKEN = 1e-3  # largest relative gap for values by name, which may be rounded as printed
 
 
 @runtime_checkable
@@ -147,8 +148,8 @@ def _points_from_names(
 ) -> OperatingPoints:
     """Return a point from values by name, with loops closed.
 
-    If all coordinates are given, they must satisfy the constraints, unless they are ``rough``. If only some
-    are given, they may be changed, with a note.
+    If all coordinates are given, they must satisfy the constraints, unless they are ``rough``, such as values
+    interpolated in a run. If only some are given, they may be changed, with a note.
     """
     system = model.equations.system
     moving, stored, chosen = _split_values(model.equations, values)
@@ -285,7 +286,7 @@ def _stack_points(model: CompiledModel, points: Sequence[OperatingPoints]) -> Op
 
 
 def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object]) -> OperatingPoints:
-    """Return the points of whole states, a row each."""
+    """Return the points of whole states, of which ``states`` has one in each row."""
     length = len(model.equations.program.state)
     if states.shape[1] != length:
         raise ArmillaryError(

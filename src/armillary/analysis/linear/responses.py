@@ -77,9 +77,9 @@ class FrequencyResponse:
     def phase(self) -> np.ndarray:
         """The angle of G in degrees, without jumps over frequency.
 
-        With |G| proportional to ωⁿ below all poles, it starts nearest to n·90°: a position at 0°, its
-        acceleration at 180°, with a negative static gain at −180°. It is followed also between the
-        frequencies, so that it does not depend on their choice.
+        |G| is proportional to ωⁿ below all poles, and the phase starts nearest to n·90°: at 0° for a
+        position, at 180° for its acceleration, at −180° for a negative static gain. The angle is also
+        followed between the frequencies, so that it does not depend on their choice.
         """
         points = self.values.reshape(-1, *self.values.shape[-3:])
         lowest = 1.0 if self.model is None else float(default_frequencies(self.model)[0])
@@ -273,7 +273,7 @@ def time_response(lin: LinearMatrices, times: object, name: str | None, kind: st
         step, held = E[:n, :n], E[:n, n]
     else:
         step, held = lin.A, b
-    if kind == "step":  # (x, 1) from one time to the next
+    if kind == "step":  # the matrix carried takes (x, 1) from one time to the next
         carried = np.zeros((n + 1, n + 1))
         carried[:n, :n], carried[:n, n], carried[n, n] = step, held, 1.0
         values = _sequence(carried, np.append(np.zeros(n), 1.0), len(t))[:, :n] @ lin.C.T + lin.D[:, j]
@@ -321,7 +321,7 @@ def _response_times(lin: LinearMatrices, times: object) -> np.ndarray:
         or not np.allclose(steps, steps[0], rtol=1e-9)
         or steps[0] <= 0
     ):
-        raise ArmillaryError("the times of a response start at 0 and have equal steps, or are its end alone")
+        raise ArmillaryError("the times of a response must be its end, or start at 0 and have equal steps")
     return given
 
 
@@ -337,17 +337,17 @@ def _settling_time(lin: LinearMatrices) -> float:
 #
 # Below all poles and zeros |G| is proportional to ωⁿ; the phase starts nearest to n·90°, at −180° for a
 # negative gain with n = 0. Bisection follows the angle until no step exceeds a quarter of a turn, so that a
-# light resonance between two samples turns all curves the same way. An undamped pole or zero is a jump of
-# half a turn at any resolution; its direction is chosen so that the phase ends nearer to (n − 1)·90°, as in a
-# collocated response.
+# lightly damped resonance between two samples turns the phase in the right direction. An undamped pole or
+# zero is a jump of half a turn at any resolution; its direction is chosen so that the phase ends nearer to
+# (n − 1)·90°, as in a collocated response.
 
 _QUARTER = 0.5 * np.pi
 _LEVELS = 48  # most bisections; after them an interval is narrower than rounding
 _WORK = (
     4000  # most frequencies at one level, since responses of rounding errors have random phases everywhere
 )
-_HIGHEST = 0.75 * np.pi  # highest start above n quarters, so that 180° starts as −180°
-_NOTHING = 1e-13  # share of a response's largest value, below which its angle is only rounding
+_HIGHEST = 0.75 * np.pi  # the phase starts at most this above n·90°: for n = 0, 180° becomes −180°
+_NOTHING = 1e-13  # below this share of a response's largest value, its angle is a rounding error
 _APART = 1.1  # ratio of the two frequencies that determine n
 _POWERS = 8  # largest |n|
 
@@ -437,8 +437,9 @@ def _angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def pole_zero(lin: LinearMatrices, path: Path = None, *, show: bool = False) -> Figure:
-    """Draw poles as crosses and transmission zeros as circles in the complex plane; for many points, only
-    poles, pale to dark.
+    """Draw poles as crosses and transmission zeros as circles in the complex plane.
+
+    For many operating points only poles are drawn, from pale to dark.
     """
     poles = np.atleast_2d(lin.poles())
     with open_figure((6.5, 5.5), path, show=show) as figure:

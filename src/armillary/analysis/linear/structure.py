@@ -14,8 +14,8 @@ from armillary.errors import ArmillaryError
 from armillary.text_tables import aligned, html_table
 
 Array = np.ndarray
-_RANK = 1e-10  # share of the largest singular value, below which others count as zero
-_CANCELLED = 1e-13  # share of the terms of a sum, below which the sum is rounding
+_RANK = 1e-10  # singular values below this share of the largest count as zero
+_CANCELLED = 1e-13  # a sum below this share of its terms is a rounding error
 
 
 # ---------------------------------------------------------------------------------------- zeros
@@ -44,12 +44,12 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
 def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) -> Array | None:
     """Return the zeros from one input to one output; `None` if the output does not depend on the input.
 
-    As above, c x = 0 eliminates a state x_p, and c ẋ = 0 is the next condition, until one contains the input.
-    But Gaussian elimination is used, since rotations mix large elements into zero or small ones. That loses
-    zeros far beyond the poles: for light dampers along a chain of masses, at k/c = 1e4 times the poles, d is
-    a product of dampings, 1e-4 of the stiffnesses for each mass. A difference of terms that are 1e13 times
-    larger counts as zero. So does a product c·b below ``rounding`` |c| |b|, with ``rounding`` the relative
-    error of the elements.
+    The condition c x = 0 eliminates a state x_p, and c ẋ = 0 is the next condition, until a condition
+    contains the input. States are eliminated by Gaussian elimination and not, as in ``transmission_zeros``,
+    by rotations: these mix large elements into small ones and lose zeros far beyond the poles. An example is
+    a chain of masses with light dampers and zeros at k/c, 1e4 times the poles: d is a product of dampings,
+    each 1e-4 of a stiffness. A difference of terms that are 1e13 times larger counts as zero. So does a
+    product c·b below ``rounding`` |c| |b|, where ``rounding`` is the relative error of the elements.
     """
     scale = _balance_with_ports(A, b[:, None], c[None, :])
     A, b, c = A * scale / scale[:, None], b / scale, c * scale
@@ -111,7 +111,9 @@ def _cholesky_factor(P: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ModeReach:
-    """An eigenvalue, its measure of reach, the states of largest share, and whether it is reached."""
+    """The eigenvalue of a mode, its measure (see `Reach`), the states that move most in it, and whether it
+    is reached.
+    """
 
     eigenvalue: complex
     measure: float
@@ -123,10 +125,11 @@ class ModeReach:
 class Reach:
     """The modes that inputs reach (controllability), or outputs show (observability).
 
-    ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of this
-    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus); it vanishes if the mode is not
-    reached. The staircase algorithm decides which modes are reached: if one of several equal eigenvalues is
-    not reached, the measure is zero for all of them. ``gramian`` is `None` if the model is not stable.
+    "Reached" stands for both. ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A;
+    C]) over the size of this matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus); it
+    vanishes if the mode is not reached. The staircase algorithm decides which modes are reached: if one of
+    several equal eigenvalues is not reached, the measure is zero for all of them. ``gramian`` is `None` if
+    the model is not stable.
     """
 
     what: str  # "controllable" or "observable"
@@ -215,7 +218,7 @@ def _balance(A: Array) -> Array:
 def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
     """Return scales of the states from A, B and C, with all inputs as one column and all outputs as one row.
 
-    Without B and C, a state that only rounding errors in A couple would be scaled by these.
+    A state that only rounding errors couple in A would, without B and C, be scaled by these errors.
     """
     ports = [np.abs(B) / np.maximum(np.max(np.abs(B), axis=0, initial=0.0), 1e-300)]
     ports += [np.abs(C.T) / np.maximum(np.max(np.abs(C.T), axis=0, initial=0.0), 1e-300)]
@@ -235,7 +238,7 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
         new = new - reached @ (reached.T @ new)
         U, values, _ = np.linalg.svd(new, full_matrices=False)
         U = U[:, values > floor]
-        U = np.linalg.qr(U - reached @ (reached.T @ U))[0]  # twice: small remainders are not orthogonal
+        U = np.linalg.qr(U - reached @ (reached.T @ U))[0]  # again, because rounding errors remain
         if not U.size:
             break
         reached = np.hstack([reached, U])
@@ -247,8 +250,8 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
 def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
     """Return A, B, C without uncontrollable and unobservable modes.
 
-    The basis is changed only if this leaves out more than `linked_matrices`; otherwise zero elements stay
-    zero.
+    The basis of the states is rotated only if `linked_matrices` has left such modes; if not, elements that
+    are zero stay zero.
     """
     A, B, C = linked_matrices(A, B, C)
     T, rest = controllable_part(A, B)
