@@ -28,11 +28,12 @@ caption {{ text-align: left; font-weight: bold; padding: 1em 0 0.3em; }}</style>
 
 
 class SavedResult(PickledValue):
-    """A dataclass that saves itself as JSON and loads itself again; objects of the process are left out.
+    """A dataclass that saves itself as JSON and loads itself again.
 
-    ``_kind`` names its files in messages. Files are recognised by the key ``_mark``: its value is the version
-    of the format or, if the key is "armillary", the kind. Subclasses override ``_file_data`` and
-    ``_from_file`` if their files do not hold the fields.
+    Fields named in ``_of_process``, such as compiled functions, are not saved. ``_kind`` names the files in
+    messages. Files are recognised by the key ``_mark``: its value is the version of the format or, if the key
+    is "armillary", the kind. Subclasses override ``_file_data`` and ``_from_file`` if their files hold
+    anything else than the fields.
     """
 
     _kind: ClassVar[str]  # with its article

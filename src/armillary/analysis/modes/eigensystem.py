@@ -4,10 +4,11 @@ Free motion has the eigenvalue zero, and a body that drifts has it twice with on
 
     A c₁ = 0,  A c₂ = c₁,  …          a chain, of length 2 for a displacement and the drift along it
 
-Rounding spreads such an eigenvalue over a circle of radius ε^(1/2) ‖A‖, where it looks like a slow mode. So
-the null space is found by singular values of the balanced matrix, with rows and columns scaled to unit length
-(a lag of 1e-8 s makes one row 1e8 times the others), and removed, repeatedly until the rest has none. The
-rest has the other eigenvalues. A complex pair whose imaginary part is rounding is a double real eigenvalue.
+Rounding spreads such an eigenvalue over a circle of radius ε^(1/2) ‖A‖, where it looks like a slow mode.
+Therefore the null space is found from singular values and removed, repeatedly until the rest has none. The
+matrix is first balanced, and its rows and columns are scaled to unit length, since a lag of 1e-8 s makes one
+row 1e8 times as large as the others. The rest has the other eigenvalues. A complex pair whose imaginary part
+is a rounding error counts as a double real eigenvalue.
 
 Source: Golub & Wilkinson (1976), "Ill-conditioned eigensystems and the computation of the Jordan canonical
 form", SIAM Review 18, section 9, for the eigenvalue zero.
@@ -21,16 +22,17 @@ from itertools import pairwise
 import numpy as np
 
 ZERO = 1e-9  # singular values of the scaled matrix below this share of the largest count as zero
-_ROUNDING = 2.0**-52  # share of the largest element
-_BACKWARD = 16.0  # backward error of LAPACK's eigenvalues, per order of the matrix, in roundings of its norm
+_ROUNDING = 2.0**-52  # elements below this share of the largest are rounding errors
+_BACKWARD = 16.0  # backward error of LAPACK's eigenvalues over order of the matrix × norm × _ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
 class Eigensystem:
     """Eigenvalues of A with vectors: A r = λ r, lᴴ A = λ lᴴ; of each complex pair the one with Im λ > 0.
 
-    ``chains`` belong to the eigenvalue zero, a column for each member, eigenvector first; ``duals`` are
-    columns d with d_iᵀ c_j = 1 for i = j, else 0, for all chains, and orthogonal to all right vectors.
+    ``chains`` are the Jordan chains of the eigenvalue zero, one array each; its columns c are the members,
+    the eigenvector first. ``duals`` has an array for each chain, with columns d: d_iᵀ c_j is 1 for i = j,
+    else 0, over all chains, and d is orthogonal to all right vectors.
     """
 
     values: np.ndarray  # in ascending order of |λ|
@@ -122,7 +124,8 @@ def _split_null_space(
     from scipy.linalg import matrix_balance, qr
 
     n = len(A)
-    # Variables on which no rate depends, except rates of such variables, are found without numbers.
+    # Cyclic variables, on which no rate depends except the rates of other cyclic variables, are found from
+    # the zeros of A alone.
     cyclic: list[int] = []
     others = list(range(n))
     while found := [j for j in others if not A[np.ix_(others, [j])].any()]:
@@ -134,8 +137,8 @@ def _split_null_space(
     if not others:
         return null, rest, null_rows, rest_rows
     R = A[np.ix_(others, others)]
-    # Without elements that are rounding: these would scale the variables that they couple by ten powers of
-    # ten.
+    # Elements that are rounding errors are left out: balancing would scale the variables that they couple by
+    # a factor of some 1e10.
     large = np.abs(R) > _ROUNDING * np.max(np.abs(R))
     _, (scale, _) = matrix_balance(np.where(large, R, 0.0), permute=False, separate=True)
     R = R * scale / scale[:, None]
@@ -155,8 +158,8 @@ def _split_null_space(
         return null, rest, null_rows, rest_rows
     both = np.hstack([*taken, basis])
     count = sum(t.shape[1] for t in taken)
-    # Some rows of the columns become rows of the identity, so that each column is mainly one variable's
-    # motion.
+    # The columns are combined so that some of their rows form the identity: each column then is mainly the
+    # motion of one variable.
     rows = np.sort(qr(both[:, :count].T, mode="r", pivoting=True)[1][:count])
     readable = both[rows, :count] * scale[rows, None]
     columns, inverse = both * scale[:, None], both.T / scale
@@ -170,7 +173,9 @@ def _split_null_space(
 
 
 def _equilibrate(R: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Scale rows and columns of R to length one, except rounding errors; return R and the column factors."""
+    """Scale rows and columns of R to length one, unless they are only rounding errors; return R and the
+    column factors.
+    """
     scale = np.ones(len(R))
     for _ in range(3):
         for axis in (1, 0):

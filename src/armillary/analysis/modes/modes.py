@@ -36,12 +36,12 @@ from armillary.untyped import DataTable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mode:
-    """One mode: ``shape`` has the state's complex amplitude x̂ by name, δx = Re(x̂ e^{λt}).
+    """One mode: ``shape`` has the complex amplitudes x̂ of the states by name, δx = Re(x̂ e^{λt}).
 
     The shape is scaled so that the coordinate with the largest participation has 1, in its own units and with
     phase zero. ``participation`` is by coordinate, with the sum 1. A mode with the eigenvalue zero is a
-    displacement that nothing resists; ``chain`` is 2 if a steady drift along it is free too, else 1; 0 for
-    other modes.
+    displacement that nothing resists: its ``chain`` is 2 if a steady drift along it is free too, else 1. The
+    ``chain`` of other modes is 0.
     """
 
     eigenvalue: complex
@@ -128,8 +128,8 @@ def mode_motion(
 ) -> Run:  # fmt: skip
     """Return a mode as a run about the operating point.
 
-    ``displacements`` has all coordinates in their stated units, for a leading coordinate of ``leading`` in
-    the model's units.
+    ``displacements`` has the displacements of all coordinates in their stated units. In the model's units,
+    the displacement of the leading coordinate, the one with the largest participation, is ``leading``.
     """
     equations = place.linearization.equations
     coordinates = equations.targets.coordinates
@@ -164,7 +164,7 @@ def mode_motion(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Modes(SavedResult):
-    """The modes of a linear model, complex pairs once, in ascending order of |λ|; those with λ = 0 first.
+    """The modes of a linear model in ascending order of |λ|, from λ = 0 on; a complex pair is one mode.
 
     modes[0], modes["weave"]                      one ``Mode``
     modes.frequencies, modes.dampings             arrays over all modes
@@ -270,9 +270,9 @@ class Modes(SavedResult):
     ) -> Run:
         """Return one mode as a run of all coordinates about the operating point, to be animated.
 
-        The leading coordinate has the ``amplitude``, in its units; the default is 0.15 rad or units of
-        length. An oscillation keeps its amplitude; a mode that decays or grows is shown for three time
-        constants.
+        The coordinate with the largest participation has the ``amplitude``, in its units; the default is 0.15
+        rad or units of length. An oscillation keeps its amplitude; a mode that decays or grows is shown for
+        three time constants.
         """
         if self.place is None:
             raise ArmillaryError(

@@ -1,4 +1,4 @@
-"""Figures, pages, films and words of modes, root loci and Campbell diagrams."""
+"""Figures, pages, films and texts of modes, root loci and Campbell diagrams."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ def plot(
     show: bool = False,
 ) -> Figure:
     """Draw eigenvalues in the complex plane and the participation of coordinates, or one mode's shape."""
-    return _all(modes, path, show) if mode is None else _plot_one_shape(modes, modes._index(mode), path, show)
+    if mode is None:
+        return _plot_all_modes(modes, path, show)
+    return _plot_one_shape(modes, modes._index(mode), path, show)
 
 
-def _all(modes: Modes, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+def _plot_all_modes(modes: Modes, path: str | os.PathLike[str] | None, show: bool) -> Figure:
     with open_figure((9.5, max(3.2, 1.2 + 0.3 * len(modes))), path, show=show) as figure:
         plane, bars = figure.subplots(1, 2, width_ratios=[2, 3])
         values = modes.eigenvalues
@@ -166,8 +168,8 @@ _GREY = "#5b6570"
 def plot_root_locus(
     locus: RootLocus, *, path: str | os.PathLike[str] | None = None, show: bool = False
 ) -> Figure:
-    """Draw the eigenvalues in the complex plane, with a circle at the first value, and on the right their
-    real and imaginary parts over the values, with crossings of the imaginary axis marked.
+    """Draw the eigenvalues in the complex plane, with a circle at the first value, and beside it their real
+    and imaginary parts over the parameter. Crossings of the imaginary axis are marked.
     """
     with open_figure((10.0, 4.6), path, show=show) as figure:
         left, right = figure.subplots(1, 2)
@@ -226,7 +228,7 @@ def plot_campbell(
 
 # Eigenvalues and participation as text.
 
-_ENOUGH = 0.8  # participation of the named coordinates, at which no more are named
+_ENOUGH = 0.8  # no more coordinates are named when the named ones have this participation together
 _FEW = 0.1  # least participation of a coordinate that is named after the first
 _MOST = 3  # most coordinates that are named
 ROUNDING = 1e-12  # real parts below this share of |λ| count as zero
@@ -245,7 +247,7 @@ def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
 
 
 def eigenvalue_text(value: complex, *, pair: bool = False) -> str:
-    """Return an eigenvalue, or a pair, as text; a real part that is rounding is shown as 0."""
+    """Return an eigenvalue, or a pair, as text; a real part that is a rounding error is shown as 0."""
     growth = value.real if abs(value.real) > ROUNDING * abs(value) else 0.0
     if not value.imag:
         return f"{growth:.6g}"

@@ -1,8 +1,9 @@
 """Eigenvalues over a parameter: root loci, with the values at which modes become stable or unstable, and
 Campbell diagrams, with critical speeds.
 
-A Campbell diagram shows the frequencies of a system over the spin Ω of a part. An unbalance excites with Ω, a
-blade that passes k times in a turn with kΩ. The spin is critical if a frequency of the system equals kΩ:
+A Campbell diagram shows the frequencies of a system over the spin Ω of a part. An unbalance excites with the
+frequency Ω, a blade that passes k times in a turn excites with kΩ. The spin is critical if a frequency of the
+system equals kΩ:
 
     Im λ(Ω) = k |Ω|
 
@@ -251,9 +252,10 @@ def root_locus(
     """Return the eigenvalues of a model over the values of a parameter, each mode followed by its shape.
 
     ``parameter`` is a parameter, an input, a coordinate or a speed of the operating point ``at``, which is
-    given as for ``linearize``; or ``at`` is a function that returns the operating point of each value. With
-    ``trim``, arguments of ``model.trim``, each operating point is found by a trim, with the value among
-    ``fixed`` or ``parameters``. Values at which a mode becomes stable or unstable are found to rounding.
+    given as for ``linearize``; or ``at`` is a function that returns the operating point for a value. If
+    ``trim`` has arguments of ``model.trim``, each operating point is found by a trim to which the value is
+    given in ``fixed``, ``memory`` or ``parameters``. Values at which a mode becomes stable or unstable are
+    exact to rounding.
     """
     asked = operating_sweep(model, parameter, at, trim, parameters)
     tracker = Tracker(asked.matrices, sorted_values(values))
@@ -303,13 +305,13 @@ def _participation(
     return shares, tuple(states[k].name for k in chosen)
 
 
-# Whirl: the sense in which bodies move on their orbits in a mode, with the spin of a part (forward) or
-# against it.
+# Whirl: the direction in which bodies move on their orbits in a mode, with the spin of a part (forward) or
+# against it (backward).
 #
-# A body at Re(d e^{iωt}) sweeps the area ½ Im(d × d*) per radian of ωt; along the axis of the spin it is
-# positive for forward whirl.
+# A body at Re(d e^{iωt}) sweeps the area ½ Im(d × d*) per radian of ωt; the component of this vector along
+# the axis of the spin is positive for forward whirl.
 
-_PLANE = 1e-6  # motions with a smaller area over the squared amplitude have no sense of whirl
+_PLANE = 1e-6  # motions with a smaller area over the squared amplitude have no whirl
 
 
 def whirl_directions(sweep: OperatingSweep, tracker: Tracker, found: Spectra) -> np.ndarray:
@@ -342,7 +344,7 @@ WHIRLS = {1: "forward", -1: "backward", 0: ""}
 
 
 class CriticalSpeed(NamedTuple):
-    """A spin at which the frequency of a mode is a multiple of it."""
+    """A spin at which the frequency of a mode is the spin times an order."""
 
     spin: float  # in the units of the spin
     omega: float  # rad/s
@@ -355,7 +357,7 @@ class Campbell(SavedResult):
     """Frequencies over the spin of a part: a column of ``eigenvalues`` follows one oscillation by its shape.
 
     diagram.values, diagram.frequencies      spins, and (spins, branches) in Hz
-    diagram.critical_speeds                  where a frequency is an order of the spin, refined
+    diagram.critical_speeds                  where a frequency is an order times the spin, refined
     diagram.whirl                            (spins, branches): 1 forward, −1 backward, 0 neither
     """
 
@@ -445,8 +447,9 @@ def campbell(
 ) -> Campbell:
     """Return the frequencies of a model over the spin of a part, and its critical speeds.
 
-    ``spin`` is the name of a speed, as in ``"rotor.u1"``, or of a parameter that is one; ``orders`` are the
-    multiples of the spin that excite. ``at``, ``trim`` and ``parameters`` are as for ``root_locus``.
+    ``spin`` is the name of a speed, as in ``"rotor.u1"``, or of a parameter that sets a speed; ``orders`` are
+    the multiples of the spin with which the rotor excites the system. ``at``, ``trim`` and ``parameters`` are
+    as for ``root_locus``.
     """
     multiples = tuple(real(k, "an order") for k in several(orders, "orders="))
     asked = operating_sweep(model, spin, at, trim, parameters)

@@ -60,7 +60,8 @@ from armillary.untyped import DataMapping, DataTable
 #
 #     Q_k = ∂P/∂u_k          P: the power of the load
 #
-# Weights are those of the user's bodies, not of regrouped ones, so that each body has its own share.
+# Weights are those of the user's bodies, before regrouping moves mass between links, so that each body has
+# its own share.
 
 
 class LoadWorks(NamedTuple):
@@ -73,8 +74,9 @@ class LoadWorks(NamedTuple):
 
 
 def load_works(equations: DerivedEquations) -> LoadWorks:
-    """Return the works of all loads as derivatives along two directions: a cost linear in a
-    chain's length.
+    """Return the works of all loads.
+
+    They are derivatives along two directions, so that their cost is linear in the length of a chain.
     """
     system, reduction, y = equations.system, equations.reduction, equations.targets.integrated
     factors = reduction.elimination.factors
@@ -201,7 +203,7 @@ class BodyFunctions:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Numbers of elements of z, by body."""
+        """The number of elements of z, by body."""
         return [6 + len(_further_speeds(b)) for b in self.bodies]
 
     @cached_property
@@ -244,7 +246,10 @@ class BodyFunctions:
         constants = functions.constants(parameters)
 
         def along(name: str, directions: np.ndarray) -> np.ndarray:
-            """Return a function of every place along complex directions, real and imaginary parts in turn."""
+            """Return a function linear in its directions, at every point, for complex directions.
+
+            The function is called for their real and for their imaginary parts.
+            """
             given = np.zeros((points, 2, directions.shape[1], width))
             given[:, 0, :, : directions.shape[2]] = directions.real
             given[:, 1, :, : directions.shape[2]] = directions.imag
@@ -262,7 +267,8 @@ class BodyFunctions:
         coordinates = len(self.equations.targets.coordinates)
         N = np.zeros((points, coordinates, len(self.equations.system.speeds)))
         N[(slice(None), *np.array(elements, dtype=int).reshape(-1, 2).T)] = values
-        # Displacements δπ along the speeds, q̇ = N u, move a body by J δπ: a rotation and its origin's motion.
+        # Displacements δπ along the speeds (δq = N δπ) move a body by J δπ: a rotation, and the motion of its
+        # origin.
         pi = changes[:, :, :coordinates] @ np.swapaxes(np.linalg.pinv(N), 1, 2)
         speeds = along("speeds", changes)
         both = along("velocities", np.concatenate([speeds, pi], axis=1))
@@ -302,7 +308,10 @@ class BodyFunctions:
         return [system.speeds.index(u) for u in self.equations.reduction.independent(system)]
 
     def works(self, place: LinearPlace, along: np.ndarray, moved: np.ndarray) -> np.ndarray:
-        """Re aᴴ ∂Q/∂y b of every load at a place, for rows a of independent speeds and b of states."""
+        """Return Re aᴴ ∂Q/∂y b of every load at a place.
+
+        ``along`` has a in rows, by independent speed; ``moved`` has b in rows, by state.
+        """
         names, functions = self._loads
         both = np.vstack([np.hstack([part(along), part(moved)]) for part in (np.real, np.imag)])
         if not names or not len(both):
@@ -332,7 +341,7 @@ def _repeat_places(values: NumericValue, ndim: int, each: int) -> NumericValue:
 
 
 def _rate_elements(equations: DerivedEquations) -> tuple[list[Element], list[Expr]]:
-    """(places, values) of the nonzero elements of N, q̇ = N u."""
+    """Return the indices and the values of the nonzero elements of N in q̇ = N u."""
     system, plain = equations.system, equations.reduction.plain
     rates = [as_expr(system.rates[q]) for q in equations.reduction.coordinates(system)]
     held = held_indices(rates, system.speeds)
@@ -358,16 +367,16 @@ def _frames(equations: DerivedEquations, bodies: list[Body]) -> list[Expr]:
 
 
 def _speed_changes(equations: DerivedEquations, along: Sequence[Expr]) -> list[Expr]:
-    """δu of all speeds of the description, for a change of the state."""
+    """Return δu of all speeds of the description, for a change of the state."""
     own = [equations.reduction.plain(u) for u in equations.system.speeds]
     return tangents(own, dict(zip(equations.targets.integrated, along, strict=False)))
 
 
 def _velocities(equations: DerivedEquations, bodies: list[Body], along: Sequence[Expr]) -> list[Expr]:
-    """J δu of every body, then M_b J δu, for δu of all speeds of the description.
+    """Return J δu of every body, then M_b J δu of every body, for δu of all speeds of the description.
 
-    They are derivatives of z along δu, and of the kinetic energy by z, with a cost linear in a chain's
-    length.
+    J δu is the derivative of z along δu, and M_b J δu the gradient of the kinetic energy at this z, so that
+    the cost is linear in the length of a chain.
     """
     system, plain = equations.system, equations.reduction.plain
     moving = {body.name: (*w, *v) for body, w, v in body_motions(system)}
@@ -381,7 +390,7 @@ def _velocities(equations: DerivedEquations, bodies: list[Body], along: Sequence
 
 
 def _momenta_of(body: Body, velocity: list[Expr]) -> list[Expr]:
-    """∂T/∂z of a body at a given z, from its kinetic energy as an expression of symbols."""
+    """Return ∂T/∂z of a body at a given z, from its kinetic energy as an expression of symbols."""
     names = [f"{kind}{i} of {body.name}" for kind in "wv" for i in range(3)]
     w0, w1, w2, v0, v1, v2 = (symbol(name, owner=body.system.identity) for name in names)
     further = _further_speeds(body)
@@ -463,8 +472,10 @@ def by_share(shares: np.ndarray) -> np.ndarray:
 
 
 def by_coordinate(p: np.ndarray, partners: dict[int, int]) -> tuple[list[int], np.ndarray]:
-    """Return the indices of the states except partner speeds, and the participation of each
-    with its partner.
+    """Return the indices of the states that are no speed of a position, and the participation of each.
+
+    ``partners`` has the index of the speed of each position (``speeds_of_positions``), whose participation is
+    added to that of the position.
     """
     taken = set(partners.values())
     places = [k for k in range(p.shape[1]) if k not in taken]
@@ -482,7 +493,7 @@ _SHOWN = 0.005  # shares below this are not listed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyShapes:
-    """Motion of coordinates and bodies, and energies of bodies and loads, in modes; the first axis is modes.
+    """Motion of coordinates and bodies, and energies of bodies and loads; arrays have a row for each mode.
 
     ``displacements`` has all coordinates, also dependent ones, in their stated units.
     ``translations`` has the mass centres' motions in the ground's axes, in the model's unit of length,

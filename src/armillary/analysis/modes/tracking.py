@@ -8,8 +8,9 @@ assurance criterion
 and by the distance of the eigenvalues, so that the sum over all pairs is best. If the MAC of a pair is too
 small, eigenvalues at values between are computed.
 
-Where eigenvalues meet, their vectors are determined by rounding, so modes are matched from the point before
-to the point after. If a mode is equally similar to two of the modes before, ``_preference`` decides.
+Where eigenvalues meet, their vectors are determined by rounding, so modes are matched from the last value
+before this one to the first value after it. If a mode is equally similar to two modes of the value before,
+``_preference`` decides.
 
 Source: Allemang & Brown (1982), "A correlation coefficient for modal vector analysis", Proc. 1st Int. Modal
 Analysis Conf.; the assignment is by the method of Kuhn and Munkres.
@@ -34,19 +35,19 @@ from armillary.program.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import AnyFunction, DataMapping, Given
 
-_ALIKE = 0.9  # MAC of a pair, below which values between are computed
+_ALIKE = 0.9  # if the MAC of a pair is below this, values between are computed
 _DEPTH = 8  # most bisections
 _PARTS = (0.5, 0.45, 0.55)  # shares of a step, tried in turn if eigenvalues meet there
 _TIE = 1e-6  # cost that decides between pairs that are equally alike
-_MEET = 1e-4  # relative distance of eigenvalues, up to which rounding may determine their vectors
+_MEET = 1e-4  # rounding may determine the vectors of eigenvalues with at most this relative distance
 STILL = 1e-9  # real parts below this share of their eigenvalue count as zero
 NO_SIZE = 1e-12  # share of the largest eigenvalue; smaller values are rounding if A is not ill-conditioned
-_SLOW = 1e-5  # eigenvalues below this share of the largest may be zero but for rounding
+_SLOW = 1e-5  # eigenvalues below this share of the largest may be zeros that rounding has moved
 
 
 @dataclass(frozen=True, eq=False)
 class Spectra:
-    """Eigenvalues (points, n) and eigenvectors (points, n, n), a column each, at several values."""
+    """Eigenvalues (points, n) at several values, and eigenvectors (points, n, n), one in each column."""
 
     values: np.ndarray
     eigenvalues: np.ndarray
@@ -168,7 +169,7 @@ class Tracker:
 def influential(A: np.ndarray) -> list[int]:
     """Return the indices of variables that act on the rate of another such variable or on their own.
 
-    Their influence at one of the points is enough. Each variable left out adds an eigenvalue zero.
+    It is enough if a variable does so at one of the points. Each variable left out adds an eigenvalue zero.
     """
     used = np.any(A != 0, axis=0)
     others = list(range(A.shape[-1]))
@@ -187,9 +188,9 @@ def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def still(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return the largest real parts that count as zero, for each eigenvalue, a row for each value.
+    """Return, for each eigenvalue, the largest real part that counts as zero.
 
-    They are relative to the eigenvalue itself, so that a fast mode, such as a lag of 1e-8 s, does not hide
+    It is relative to the eigenvalue itself, so that a fast mode, such as a lag of 1e-8 s, does not hide
     the growth of a slow one.
     """
     sizes = np.abs(eigenvalues)
@@ -197,7 +198,7 @@ def still(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def meetings(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return whether more eigenvalues coincide at a point (a row each) than at both points beside it."""
+    """Return, for each point (row), whether more eigenvalues coincide there than at each point beside it."""
     sizes = np.abs(eigenvalues)
     apart = eigenvalues[:, :, None] - eigenvalues[:, None, :]
     least = np.max(sizes, axis=1)[:, None, None] * STILL
@@ -220,7 +221,7 @@ def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def _preference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a small cost for pairs that are equally alike.
+    """Return small costs, which decide between pairs that are equally alike.
 
     If two real eigenvalues become a complex pair, or a pair becomes two, the larger real one is matched with
     Im λ > 0. If two undamped modes become one that grows and one that decays, or the reverse, the slower mode
@@ -333,8 +334,9 @@ def operating_sweep(
 def _trim_function(
     model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]
 ) -> AnyFunction:
-    """Return a function from a value to the requested operating point; each search starts from the last
-    point.
+    """Return a function from a value to the requested operating point.
+
+    Each search after the first starts from the operating point found before.
     """
     if callable(asked):
         return asked

@@ -53,7 +53,7 @@ class UndampedModes(Modes):
 
     @property
     def orthogonality(self) -> float:
-        """The largest |φ_iᵀ M φ_j| of two different modes scaled to unit modal masses; only rounding."""
+        """The largest |φ_iᵀ M φ_j| of two different modes of unit modal mass; it is only rounding."""
         unit = self.vectors / np.sqrt(self.modal_masses)[:, None]
         products = unit @ self.mass @ unit.T
         return float(np.max(np.abs(products - np.eye(len(products))), initial=0.0))
