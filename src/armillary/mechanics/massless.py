@@ -1,4 +1,4 @@
-"""Checks that every motion of a system moves some mass: before all formalisms, and for every run."""
+"""Checks that every motion of a system moves some mass: before equations are derived, and for every run."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from armillary.model.description import Description
 from armillary.model.joints.base import Turn
 from armillary.model.units import default_value
 
-# Joints with three angles. The mass matrix is singular where their axes lie in a plane.
+# Joints with three angles. If the axes of the three turns lie in a plane, the mass matrix is singular.
 #
-# The axes a₁, a₂ and a₃ of three successive turns, each in the frame rotated by the turns before, have the
-# determinant
+# Let a₁, a₂ and a₃ be the axes of three successive turns, each in the frame rotated by the turns before, and
+# q₂ the second angle. The determinant of the axes is
 #
 #     a₁ · (a₂ × R₂ a₃) = cos q₂ a₁·(a₂ × a₃) + sin q₂ a₁·(a₂ × (a₂ × a₃))
 #
-# with the second angle q₂. Where it vanishes, the three axes span only a plane of rotations.
+# If it vanishes, the axes lie in a plane.
 
-_IN_A_PLANE = 1e-7  # determinant of unit axes that counts as zero; its square is the share of the inertia
+_IN_A_PLANE = 1e-7  # determinant of unit axes that counts as zero; pivots fall with its square
 
 
 class ThreeAngles(NamedTuple):
@@ -55,13 +55,13 @@ class ThreeAngles(NamedTuple):
     of_sine: float
 
     def is_locked(self, angles: np.ndarray) -> np.ndarray:
-        """Return whether the axes lie in a plane, by values of the second angle."""
+        """Return whether the axes lie in a plane, for each value of the second angle."""
         determinant = self.of_cosine * np.cos(angles) + self.of_sine * np.sin(angles)
         return np.asarray(np.abs(determinant) < _IN_A_PLANE)
 
 
 def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> tuple[ThreeAngles, ...]:
-    """Return the joints with three turns, whose axes may come to lie in a plane, if the axes are numbers.
+    """Return the joints with three turns about axes given as numbers; such axes may come to lie in a plane.
 
     Indices refer to ``coordinates``, the names of the coordinates in the state, without prescribed ones.
     """
@@ -82,27 +82,27 @@ def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> t
     return tuple(found)
 
 
-# Whether every motion of a system moves some mass: one check before all formalisms.
+# A check, before any formalism derives equations, that every motion of a system moves some mass.
 #
-# The pivots of the mass matrix are evaluated at places away from special positions, with the defaults of the
-# parameters (random values for parameters without a default). Constraints may prevent a motion that moves no
-# mass: with N the null vectors of M and J the constraints, M is regular on the admissible speeds if J N has
-# full rank.
+# The pivots of the mass matrix M are evaluated at places away from special positions, with the defaults of
+# the parameters (random values for parameters without a default). Constraints may prevent a motion that moves
+# no mass. With the null vectors N of M and the matrix J of the constraints, M is regular on the speeds that
+# the constraints allow if J N has full rank.
 #
-# Modal coordinates have their values at the start of runs: the inertia of a slender boom about its own axis
-# is zero while it is straight, which a check of the bent boom would miss.
+# Modal coordinates keep their values at the start of runs, which are usually zero: the inertia of a slender
+# boom about its own axis is zero while it is straight, and a check of a bent boom would miss this.
 
-_TIMES = (0.37, 1.13, 2.9)
-CLEAR = 1e-6  # share of a link's own inertia in a freedom, above which the inertia certainly suffices
+_TIMES = (0.37, 1.13, 2.9)  # times of the places
+CLEAR = 1e-6  # ``own_share`` above which a link's own inertia certainly suffices
 _REST = 1e-3  # share of the speeds of joints, up to which a body counts as at rest
 _SAME = 1e-8  # share of the largest value, up to which a value is a rounding error
 
 
 @dataclass(frozen=True, eq=False)
 class MotionWithoutMass:
-    """A motion that moves no mass: all its speeds, and the motion of the first body in words."""
+    """A motion that moves no mass, with words for the motion of the first body that takes part."""
 
-    speeds: np.ndarray
+    speeds: np.ndarray  # of the whole system
     body: str
     words: str
     names: tuple[str, ...]  # of the speeds that take part
@@ -115,9 +115,11 @@ class MotionWithoutMass:
 
 
 def check_masses(system: Description, configuration: Configuration) -> list[MotionWithoutMass]:
-    """Raise an error that lists every joint that can move without moving any mass.
+    """Check that every motion of the system moves some mass; raise an error that lists the motions that do
+    not.
 
-    Return the massless motions that only constraints prevent: a formalism for trees cannot solve for these.
+    Motions without mass that only constraints prevent are no error. They are returned, since formalisms that
+    first solve the tree without constraints cannot solve for them.
     """
     masses, plain = tree_masses(system, configuration)
     values = places(system, plain)
@@ -182,9 +184,9 @@ class Masses:
         self.turns = {d.index: d.direction < LINEAR for link in tree.links for d in link.degrees}
 
     def own_inertia_suffices(self, values: Values) -> bool:
-        """Return whether each link's own inertia resists each of its freedoms.
+        """Return whether each link's own inertia resists all freedoms of its joint.
 
-        Other links only add to a pivot, so then no sweep is needed at any place.
+        Links beyond it only add to a pivot, so in this case no pivots need be computed, at any place.
         """
         if any(link.modes is not None for link in self.tree.links):
             return False
@@ -197,26 +199,27 @@ class Masses:
         )
 
     def least_share(self, values: Values) -> float:
-        """Return a lower bound of the shares of all pivots, for places with these distances between links.
+        """Return a lower bound of the shares of all pivots, for all places with these distances between
+        links.
 
-        Links beyond a link only add to its pivot, so that G ≥ SᵀE S + A with the link's own inertia E; the
-        share is relative to all inertias in the pivot. The bound is 0 if inertias are not functions of the
-        parameters alone or are not positive.
+        The pivot G of a link is at least SᵀE S + A, with its own inertia E, the directions S of its freedoms
+        and the armatures A, since links beyond it only add to G. The share of a pivot is relative to all
+        inertias in it. The bound is 0 if inertias are not functions of the parameters alone or not positive.
         """
         if not self.links.constant:
             return 0.0
         return least_share(self.links, values)
 
     def shares(self, values: Values) -> np.ndarray:
-        """Return ``Pivot.share`` as links × places; it is infinite for links without freedoms."""
+        """Return ``Pivot.share`` as an array of links × places; it is infinite for links without freedoms."""
         return _shares(sweep(self.links, values))
 
     def weakest(
         self, values: Values, usual: np.ndarray
     ) -> tuple[float, float, int, MotionWithoutMass] | None:
-        """Return (share, ratio, index of the place, motion) of the pivot and place with the least ratio.
+        """Return (share, ratio, index of the place, motion) for the pivot and place with the least ratio.
 
-        The ratio is share / usual share; ``usual`` has the usual share of each link.
+        The ratio is share / usual share; ``usual`` has the usual share of the pivot of each link.
         """
         pivots = sweep(self.links, values)
         shares = _shares(pivots)
@@ -236,7 +239,7 @@ class Masses:
     def massless_motions(
         self, values: Values, found: Sequence[ConstraintRow] = ()
     ) -> list[MotionWithoutMass]:
-        """Return the motions without mass that the constraints ``found`` allow, where these are fewest."""
+        """Return the motions without mass that the constraints ``found`` allow, at the place with fewest."""
         pivots = sweep(self.links, values)
         with np.errstate(invalid="ignore"):
             weak = np.min([p.share for p in pivots], axis=0) < SINGULAR
@@ -268,7 +271,7 @@ class Masses:
         values: Values,
         at: int,
     ) -> MotionWithoutMass:
-        """Return a motion with its words; ``first`` is the first moving link, ``at`` an index of a place."""
+        """Return a motion with its words; ``first`` is the first moving link, ``at`` the index of a place."""
         own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
         body = self.bodies[self.system.speeds[own[0].index]]
         vector = np.zeros(len(self.system.speeds))
@@ -290,7 +293,7 @@ class Masses:
         assert parent is not None
         base = self.tree.placements[parent.name]
         link = place.link
-        while link not in (-1, base.link):  # to the axes of the parent body
+        while link not in (-1, base.link):  # turn v to the axes of the parent body
             v = pivots[link].from_parent[at, :3, :3].T @ v
             link = self.tree.links[link].parent
         v = _matrix_numbers(base.rotation, values).T @ v
@@ -310,7 +313,9 @@ def _matrix_numbers(matrix: Matrix, values: Values) -> np.ndarray:
 
 
 def own_share(directions: Sequence[int], E: np.ndarray) -> np.ndarray:
-    """Return the share of a link's own inertia in its weakest freedom, at each place; 1 without freedoms."""
+    """Return the least eigenvalue of a link's own inertia E in its freedoms, scaled to a share of at most
+    one, at each place; 1 without freedoms.
+    """
     indices = list(directions)
     if not indices:
         return np.ones(len(E))
@@ -330,7 +335,9 @@ def motions_left_by(
     values: Values,
     least: float = _SAME,
 ) -> list[MotionWithoutMass]:
-    """Return motions without mass that constraints allow: combinations z with J N z at most ``least``."""
+    """Return motions without mass that constraints allow: combinations N z of ``motions`` with |J N z| of at
+    most ``least``.
+    """
     J = np.zeros((len(found), len(system.speeds)))
     for i, row in enumerate(found):
         with np.errstate(all="ignore"):
@@ -348,7 +355,7 @@ def motions_left_by(
 
 
 def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> MotionWithoutMass:
-    """Return a combination of motions, named after the motion with the largest part in it."""
+    """Return the motion with the largest part in a combination z, with the names of all speeds in it."""
     parts = [motion for x, motion in zip(z, motions, strict=True) if abs(x) > _SAME]
     first = motions[int(np.argmax(np.abs(z)))]
     if len(parts) == 1:
@@ -358,7 +365,7 @@ def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> Mot
 
 
 def _axis(v: np.ndarray) -> str:
-    """Return a direction as text, with the sign that makes its first largest component positive."""
+    """Return a direction as text; its sign is such that its largest component is positive."""
     v = v / np.linalg.norm(v)
     v = v * (1.0 if v[np.argmax(np.abs(v) > np.max(np.abs(v)) * (1 - 1e-9))] > 0 else -1.0)
     return f"({', '.join(f'{round(x, 4) + 0.0:.4g}' for x in v)})"
@@ -400,11 +407,13 @@ def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue
 #
 # A sum of masses or inertias may vanish at any values (1 − k at k = 1), so each set of values that the
 # derivation did not use is checked numerically. The tree is built once. Many sets are checked together at one
-# place: a set with which M is regular at this place passes. Only the other sets are checked one by one, as in
-# the derivation, at several places and with the constraints.
+# place: a set with which M is regular at this place passes. Only the other sets are checked one by one, at
+# several places and with the constraints, as the defaults were before equations were derived.
 
-_AT_ONCE = 4096  # sets of values in one sweep
-_MOST = 2**17  # most sets that are all checked, in seconds; of more sets, only those with a zero are checked
+_AT_ONCE = 4096  # sets of values that are checked together
+# Most sets for which each set is checked, which takes seconds. Of more sets, only those with a parameter that
+# is zero are checked.
+_MOST = 2**17
 _SINGLE = 100  # most sets of a batch that are checked one by one
 _KEPT = 256  # most results of single sets that are kept
 _NEARER = (1e-3, 1e-6, 1e-9)  # factors of distances, for models of small objects in large units
@@ -419,7 +428,7 @@ class RunMasses:
 
     @cached_property
     def defaults(self) -> dict[str, float | None]:
-        """Defaults of the parameters on which masses, inertias and places of bodies depend, by name."""
+        """Defaults of the parameters on which masses, inertias, armatures and places depend, by name."""
         own = inertial_parameters(self.system)
         return {name: default_value(node) for name, node in self.system.parameters.items() if name in own}
 
@@ -438,7 +447,7 @@ class RunMasses:
     def why_singular(self, values: Mapping[str, float]) -> str:
         """Return the text of an error that lists the motions without mass; "" if there are none.
 
-        Loops are not closed for this: near a closed position, constraints have the same or a higher rank.
+        Loops are not closed for this: near a closed position, constraints have at least the same rank.
         """
         if all(values[name] == default for name, default in self.defaults.items() if name in values):
             return ""  # the derivation has checked these values
@@ -467,11 +476,12 @@ class RunMasses:
         return {self._tree[1](self.system.parameters[name]): value for name, value in values.items()}
 
     def all_singular(self, values: Mapping[str, NumericValue], runs: int) -> dict[int, str]:
-        """Return the results of ``why_singular`` by run number; values that differ between runs are arrays.
+        """Return the error texts of ``why_singular`` by run number, without runs that pass.
 
-        Suspects after the first _SINGLE get the text of the first faulty set. With constraints, which may
-        prevent the massless motions of all suspects, these later ones are checked, if a parameter is zero, or
-        pass.
+        Values that differ between runs are arrays. Sets that do not pass at one place are checked one by one,
+        but only the first _SINGLE of them. Later ones get the text of the first faulty set. In a system with
+        constraints, which may prevent their massless motions, later sets are still checked if one of their
+        parameters is zero, and pass otherwise.
         """
         varied = [name for name in self.defaults if np.ndim(values.get(name, 0.0))]
         fixed = {name: value for name, value in values.items() if not np.ndim(value)}
@@ -522,5 +532,5 @@ class RunMasses:
 
 
 def _collapse_equal(E: np.ndarray) -> np.ndarray:
-    """Return one matrix if all are equal."""
+    """Return only the first matrix if all are equal, else all."""
     return E[:1] if (E[:1] == E).all() else E

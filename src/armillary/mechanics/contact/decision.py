@@ -1,40 +1,45 @@
 """Statuses of all contacts and velocities after an event.
 
-An event of a contact is the end of its status. The statuses of all contacts are found together, in three
-problems:
+An event of a contact is the end of its status. Then three problems, each for all contacts together, give the
+new velocities and statuses:
 
     impact          M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
     accelerations   decide which of the contacts that touch and do not separate open, stick or slide
     rest            remaining velocities of rows that hold, and of slips that begin, are set to zero
 
-An impact includes every contact that touches, whether it is struck, closed or separates. Newton's law, with
-the coefficient of restitution e of each contact that is struck and 0 for the others:
+P are impulses and γ relative velocities, N of normals and T of slips; ⟂ states that one of both sides is
+zero. An impact includes every contact that touches, whether it is struck, is already closed or separates.
+Newton's law, with the coefficient of restitution e of each contact that is struck and e = 0 for the others,
+is
 
     0 ≤ P_N ⟂ γ_N⁺ + e γ_N⁻ ≥ 0
 
-Poisson's law: compression ends with velocities γᶜ, and gives back at least the share e of its impulses,
+By Poisson's law the impact has two phases. Compression ends with velocities γᶜ. The second phase,
+restitution, gives back at least the share e of the normal impulses of compression:
 
     0 ≤ P_Nᶜ ⟂ γ_Nᶜ ≥ 0        P_N = P_Nᶜ + e P_Nᶜ + x,    0 ≤ x ⟂ γ_N⁺ ≥ 0
 
-Friction is Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 where it sticks; Poisson's law has one
-friction impulse for each phase. With friction the energy after both phases may exceed the energy before the
-impact: then one factor reduces the impulses of the second phase so that both are equal. The energetic law
-uses the factor with which the second phase gives back e² of the work that each normal impulse has taken
-(Stronge 1990), for all directions of slip. Brakes have bounded forces and no impulses.
+Friction obeys Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 where it sticks; by Poisson's law
+each phase has its own friction impulse. With friction the energy after both phases may exceed the energy
+before the impact. In this case one factor reduces the impulses of the second phase so that the two energies
+are equal. By the energetic law the factor is such that the second phase gives back e² of the work that each
+normal impulse has taken (Stronge 1990), for all directions of slip. Brakes have bounded forces and no
+impulses.
 
-Rebounds may contradict each other, as when a slide touches two stops, or friction acts along a normal. If no
-impulses agree with them, the impact has no rebound.
+Rebounds may contradict each other, as when a slide touches two stops, or when the friction of one contact
+acts along the normal of another. If no impulses agree with the rebounds, the impact has no rebound.
 
 While contacts slide, there may be no admissible forces, though nothing approaches (Painlevé's paradox): the
-friction of such a contact presses it onto its surface, in proportion to its normal force. It jams: an impulse
-stops its slip and its normal motion, the limit of a stiff contact without restitution (impact without
-collision). A contact whose force grows without bound while it slides jams too (dynamic jam), and so does
-one whose slip reverses at the greatest reach of its bodies, if friction would press it down after that. The
-status "jams" has no duration; the event that ends it applies the impulse.
+friction of such a contact presses it onto its surface, in proportion to its normal force. The contact jams:
+an impulse stops its slip and its normal motion, as the limit of a stiff contact without restitution does
+(impact without collision). A contact also jams if its force grows without bound while it slides (dynamic
+jam), or if its slip reverses at the greatest reach of its bodies and friction would press it down after that.
+The status "jams" has no duration; the event that ends it applies the impulse.
 
 Bounces that come faster and faster end after a finite time. A contact settles if all following flights, each
 e (at least ½) times as long as the previous one, would end within SETTLED times the longest flight since the
-contact was closed, or within ``settle`` seconds: then all normals that touch come to rest.
+contact was last closed, or within ``settle`` seconds. Then all contacts that touch lose their normal
+velocity.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Moreau
 (1988), Unilateral contact and dry friction in finite freedom dynamics, for several contacts by Newton's law;
@@ -55,15 +60,15 @@ from armillary.mechanics.contact.state import WITHIN, ContactState, length_of
 from armillary.model.description import JAMS
 from armillary.model.loads.rigid import NEVER
 
-SETTLED = 1e-6  # of the longest flight
-LAST_BOUNCES = 100  # times a negligible approach: slips up to this stop with the last bounces
-SLOWLY = 1e4  # times a negligible velocity: slides up to this may stick if no other statuses are found
+SETTLED = 1e-6  # share of the longest flight in which all following flights must end
+LAST_BOUNCES = 100  # a slip stops with the last bounce if it is at most this times a negligible approach
+SLOWLY = 1e4  # slips up to this times a negligible slip may stick if no other statuses are found
 FORCES, IMPULSES, OVERLAPS = 1, 2, 3  # values of ``failed``
 
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Forces (or impulses) by row, and the changes of rates (or speeds) in the rows that they cause."""
+    """Forces (or impulses) by row, and the changes of the rates of speeds (or of speeds) that they cause."""
 
     forces: list[Scalar]
     changes: list[Scalar]
@@ -75,7 +80,7 @@ class Loads:
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The rows of all contacts: J and Dᵀ row after row, and the blocks for them."""
+    """The rows of all contacts, J and Dᵀ = J M⁻¹ row after row, and the block functions that solve them."""
 
     jacobian: list[Scalar]
     columns: list[Scalar]
@@ -91,16 +96,20 @@ class ContactRows:
 
     @property
     def given(self) -> dict[str, list[Scalar]]:
-        """The arguments that all problems share; speeds count from zero, so results are changes of speeds."""
+        """The arguments that all problems share. Speeds without forces are zero here, so that the results
+        are changes of speeds.
+        """
         unloaded: list[Scalar] = [0] * self.forces.shape.speeds
         return {"jacobian": self.jacobian, "columns": self.columns, "unloaded": unloaded}
 
     def ask(self, condition: fn.Operand) -> list[Scalar]:
-        """Return the argument of a block that is called only under a condition."""
+        """Return the argument ``asked`` of a block that is called only under a condition."""
         return [fn.select(condition, 1, 0), *[0] * (self.count - 1)]
 
     def hold(self, free: Sequence[Scalar], held: Sequence[Scalar], wanted: fn.Operand = 1) -> Loads:
-        """Return the forces (or impulses) that hold rows: zero for other rows, and if not ``wanted``."""
+        """Return the forces (or impulses) in the rows ``held`` that cancel their accelerations (or
+        velocities) ``free``; zero in other rows, and zero everywhere unless ``wanted``.
+        """
         none, unlimited = [0] * len(held), [0] * self.count
         given = {**self.given, "free": free, "held": held, "weight": none, "offset": none}
         limits = {"static": unlimited, "static_capacity": unlimited}
@@ -134,7 +143,7 @@ class ContactRows:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """The statuses that a contact may take in a problem; see `Contacts` in problem.py."""
+    """The statuses that a contact may take in a problem; `Contacts` in problem.py explains the fields."""
 
     slip: tuple[int, ...]
     active: Scalar
@@ -160,7 +169,7 @@ class Decision:
     without_rebound: Scalar  # whether rebounds were left out
 
 
-# A function of impulses: relative accelerations and velocities by row after them.
+# A function that returns the relative accelerations and velocities by row after given impulses.
 Moved = Callable[[Loads], tuple[Sequence[Scalar], Sequence[Scalar]]]
 
 
@@ -213,7 +222,7 @@ def decide(
     stays = fn.named(fn.or_(lost, _any(critical)), "contact_stays")
     still = list(solution["held"])
     for c, choice, status, is_centred in zip(contacts, choices, solution["status"], centred, strict=True):
-        for row in c.slip:  # a slip that begins does so from rest
+        for row in c.slip:  # a slip that begins starts from rest
             begins = fn.and_(status > 0, _is_at_rest(c, choice, solution["direction"]))
             still[row] = fn.select(is_centred, 0, fn.maximum(still[row], begins))
     impulses = impulses + rows.hold(after, [fn.select(stays, 0, x) for x in still])
@@ -232,7 +241,8 @@ def decide(
             memories[c.pressed] = fn.select(stays, c.pressed, slid)
         if not c.is_brake:
             memories |= _flight(c, time, hits[c.name], fn.equal(code, 0))
-    # Contacts in doubt jam, and this event happens again at once. If they have jammed already, it has failed.
+    # Contacts in doubt jam, which causes another event at once. If contacts have jammed in this event
+    # already, the decision has failed.
     jam = fn.and_(_any(doubts), fn.not_(jammed))
     wrong = fn.select(fn.and_(lost, fn.not_(jam)), FORCES, 0)
     failed = fn.select(failed, failed, wrong)
@@ -244,7 +254,7 @@ def decide(
 def _rows_that_may_rest(
     contacts: Sequence[ContactState], choices: Sequence[_Choice], count: int
 ) -> list[Scalar]:
-    """Return the rows that hold if all active contacts close, and all slips that may stick do."""
+    """Return the rows that hold if all active contacts close and all slips that may stick do stick."""
     rest: list[Scalar] = [0] * count
     for c, choice in zip(contacts, choices, strict=True):
         if c.normal is not None:
@@ -259,13 +269,16 @@ def _is_at_dead_centre(
 ) -> Scalar:
     """Return whether the slip of a contact is slow because its levers are short, though its bodies move.
 
-    The impulses ``loads``, which end all slips that may end, would stop the bodies. Examples: the foot of a
-    pendulum slides along a plane and is right below the pivot, where the slip reverses; the slider of a crank
-    with a brake reverses its motion; the ratio of two shafts of a linkage passes that of a clutch between
-    them; a foot slides beside one that sticks, at the instant at which a slide between them no longer changes
-    their distance. Levers are full in the normal row of a contact, so the work of the impulses is compared
-    with the energy of a body with these levers and a negligible slip. A brake has no other row: an
-    impulse that removes its slip must not change any speed noticeably.
+    The impulses ``loads``, which end all slips that may end, would then stop the bodies. Examples: the foot
+    of a pendulum slides along a plane and is right below the pivot, where the slip reverses; the slider of a
+    crank with a brake reverses its motion; the speed ratio of two shafts of a linkage passes the ratio of a
+    clutch between them; a foot slides beside another that sticks, at the instant at which motion of the first
+    no longer changes their distance.
+
+    The normal row of a contact has its usual levers at such a place. So the work of the impulses along the
+    slip is compared with the energy of a body with the levers of the normal row and a negligible slip. A
+    brake has no normal row: it is at a dead centre if an impulse that removes its slip changes a speed
+    noticeably.
     """
     if not c.slip:
         return 0
@@ -290,7 +303,7 @@ def _is_at_dead_centre(
 def _pass_dead_centre(
     c: ContactState, choice: _Choice, centred: Scalar, velocities: Sequence[Scalar]
 ) -> _Choice:
-    """Return the choice of a contact, whose slow slip in a plane goes on if it is at a dead centre."""
+    """Return the choice of a contact; at a dead centre a slip in a plane goes on in its direction."""
     if len(c.slip) < 2:
         return choice
     sliding = [velocities[row] for row in c.slip]
@@ -312,8 +325,8 @@ def _rows_at_rest(
     """Return the rows with negligible velocities, which become zero before forces are found.
 
     Accelerations contain products of velocities, so the accelerations of redundant rows would otherwise
-    contradict each other. Approaches that are no impact become zero, too: a contact that opens with one would
-    close again at once, without end. A contact with such an approach stops as one that was closed does.
+    contradict each other. Approaches too slow for an impact become zero, too: a contact that opened while it
+    still approached would close again at once, without end.
     """
     rest: list[Scalar] = [0] * len(velocities)
     for c, choice, at_dead_centre in zip(contacts, choices, centred, strict=True):
@@ -339,7 +352,7 @@ def _is_struck(c: ContactState) -> fn.Operand:
 
 
 def _settles(c: ContactState, time: Scalar) -> fn.Operand:
-    """Return whether all following flights end so soon that the contact comes to rest now."""
+    """Return whether the contact comes to rest now, since all following flights would end very soon."""
     share = fn.maximum(c.restitution, 0.5)
     room = times(SETTLED, c.longest)
     room = room if c.settle is None else fn.maximum(room, c.settle)
@@ -347,7 +360,9 @@ def _settles(c: ContactState, time: Scalar) -> fn.Operand:
 
 
 def _flight(c: ContactState, time: Scalar, hit: Scalar, is_open: Scalar) -> dict[Expr, Scalar]:
-    """Return the memories of flights. The longest flight is reset once the contact was closed for longer."""
+    """Return the memories of flights. The longest flight is reset when the contact opens after having been
+    closed for longer than that flight.
+    """
     leaves = fn.and_(is_open, fn.or_(hit, fn.not_(c.open)))
     first = c.opened < 0.5 * NEVER
     flight = fn.select(first, 0, minus(time, c.opened))
@@ -368,8 +383,8 @@ def _impact(
     calm: Scalar,
     law: str,
 ) -> tuple[Loads, Scalar, Scalar]:
-    """Return the impulses, whether none were found, and whether they are without rebound."""
-    before = list(velocities)  # these belong to one motion, so compression has a solution
+    """Return the impulses, whether no impulses were found, and whether they are without rebound."""
+    before = list(velocities)  # velocities of a real motion do not contradict, so compression has a solution
     e: dict[str, Scalar] = {}
     for c in contacts:
         if c.normal is not None:
@@ -414,7 +429,7 @@ def _impact(
     changes = [plus(x, y) for x, y in zip(pressed_rows, returned_rows, strict=True)]
     right = [_velocity_after(v, change) for v, change in zip(before, changes, strict=True)]
     for c in contacts:
-        if c.normal is not None:  # slips that are negligible beside the approach
+        if c.normal is not None:  # slips that are negligible beside the approach become zero
             approach = times(1e-9, plus(fn.absolute(before[c.normal]), fn.absolute(changes[c.normal])))
             for row in c.slip:
                 right[row] = fn.select(fn.absolute(right[row]) <= approach, 0, right[row])
@@ -432,7 +447,7 @@ def _impact(
 
 
 def _velocity_after(velocity: Scalar, change: Scalar) -> Scalar:
-    """Return a velocity after a change; zero if the result is only rounding."""
+    """Return a velocity after a change; zero if the result is only a rounding error."""
     after = plus(velocity, change)
     size = plus(fn.absolute(velocity), fn.absolute(change))
     return fn.named(fn.select(fn.absolute(after) <= times(1e-10, size), 0, after), "contact_after")
@@ -443,7 +458,8 @@ def _restitution_phase(
 ) -> list[_Choice]:
     """Return the choices of contacts in the second phase: first all normals, then all slips.
 
-    The friction impulse is bounded by μ times the impulse given back, also if its contact separates.
+    The friction impulse is bounded by μ times the impulse ``back`` that its contact gives back, even if the
+    contact separates.
     """
     normals = [_Choice((), choice.active, before=choice.before) for choice in first]
     slips = []
@@ -469,8 +485,8 @@ def _returned_energy(
     pressed: Sequence[Scalar],
     before: Sequence[Scalar],
 ) -> Scalar:
-    """Return the energy that the second phase may give back: at most ``lost``, the energy that compression
-    has taken; by the energetic law e² of the work of each normal impulse.
+    """Return the energy that the second phase may give back: by the energetic law, e² of the work of each
+    normal impulse, and in any case at most ``lost``, the energy that compression has taken.
     """
     if law != "energetic":
         return lost
@@ -485,7 +501,9 @@ def _returned_energy(
 def _share(
     impulses: Sequence[Scalar], after: Sequence[Scalar], changes: Sequence[Scalar], energy: Scalar
 ) -> Scalar:
-    """Return the share η of impulses that gives an energy: ½ η² P·A P + η P·γ = energy."""
+    """Return the share η of impulses P that gives the energy ½ η² P·A P + η P·γ; γ are velocities ``after``
+    compression, and A P are the ``changes`` of velocities.
+    """
     linear = fn.named(_work(impulses, after), "contact_linear")
     square = fn.named(fn.maximum(_work(impulses, changes), 0), "contact_square")
     root = fn.sqrt(as_expr(fn.maximum(plus(times(linear, linear), times(2, times(square, energy))), 0)))
@@ -514,9 +532,10 @@ def row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _choice_of_forces(c: ContactState, after: Sequence[Scalar], stops: Scalar, happens: Scalar) -> _Choice:
-    """Return the statuses that a contact may take after the impact, if one ``happens``.
+    """Return the statuses that a contact may take after an event; ``happens``: the event has an impact.
 
-    A contact is active if it touches and does not separate. ``stops``: it was struck, or came to rest.
+    A contact is active if it touches and does not separate. ``stops``: it was struck, or it came to rest.
+    ``after`` are the velocities by row.
     """
     sliding = [after[row] for row in c.slip]
     direction: tuple[Scalar, ...] = ()
@@ -536,8 +555,8 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], stops: Scalar, h
 
 
 def _is_at_rest(c: ContactState, choice: _Choice, direction: Sequence[Scalar]) -> fn.Operand:
-    """Return whether a slip keeps no velocity: it was at rest, or it was slow and was stopped, since no
-    statuses were found while it slid on, and now begins in another direction.
+    """Return whether a slip begins from rest. It does if it was at rest; and also if it was slow, was stopped
+    since no statuses were found with which it slid on, and now begins in another ``direction``.
     """
     along = total([times(direction[row], e) for row, e in zip(c.slip, choice.direction, strict=True)])
     slow = fn.and_(as_expr(choice.rests) > 0.25, as_expr(along) < WITHIN)

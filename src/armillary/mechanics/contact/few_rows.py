@@ -1,12 +1,16 @@
 """Contact forces of few rows as expressions: the method of ``independent_rows.py`` without loops or branches.
 
-    J E λ = −z        E: columns, with the friction of slides in the columns of their normals
+    J E λ = −z
 
-Rows are eliminated one after the other; the inverse of the pivot of a row that does not hold is zero. A row
-that depends on earlier rows has no force. So one formula serves all statuses. Its length grows with the cube
-of the number of rows; a step of a rod on its tip takes half the time of a step with calls of the solver. The
-forces are `doubtful` if a pivot is neither sound nor mere rounding, if a row may move no mass, or if a
-redundant row contradicts others: then the solver must find them.
+Here z are the accelerations without forces. The columns E are those of D = M⁻¹ Jᵀ (problem.py), but the
+column of a normal includes the friction of its slide.
+
+Rows are eliminated one after the other. For a row that does not hold, and for a row that depends on earlier
+rows, the inverse of the pivot is replaced by zero, so that the row has no force. Thus one formula serves all
+statuses. Its length grows with the cube of the number of rows. With this formula a step of a rod on its tip
+takes half the time of a step that calls the solver. The forces are `doubtful` if a pivot is neither large
+enough nor only a rounding error, if a row may move no mass, or if a redundant row contradicts others. Then
+the solver (problem.py) must find them.
 """
 
 from __future__ import annotations
@@ -28,27 +32,27 @@ from armillary.mechanics.contact.contact_thresholds import (
     ROUNDING_SHARE,
 )
 
-MOST_ROWS = 4
-SOUND = 1e-2  # least share of a row's diagonal element for a pivot: it loses at most two digits
-SMALLEST = 1e-100  # least divisor, in any units: the derivative of its inverse is finite
+MOST_ROWS = 4  # most rows for which these formulas are used
+SOUND = 1e-2  # least pivot, as a share of the row's diagonal element: with it, at most two digits are lost
+SMALLEST = 1e-100  # least divisor, in any units; the derivative of its inverse is still finite
 CLEAR = 1e-5  # a diagonal element below this share of its terms may be rounding, also in single precision
-# Softness, relative to that of others, of a friction whose limit or lever is zero. With 1e10 a clutch whose
-# lever had passed through zero bore 20 times its capacity.
+# Softness of a friction row whose limit or lever is zero, relative to the softness of other friction rows.
+# With 1e10 a clutch whose lever had passed through zero bore 20 times its capacity.
 NO_SHARE = 1e30
 CONTRADICTED = 1e-12  # largest residual of a consistent redundant row, as a share of its terms
 
 
 @dataclass(frozen=True, eq=False)
 class FewForces:
-    """Forces by row, and the changes of speeds by them."""
+    """Forces by row, the changes of speeds that they cause, and the factorisation that gave the forces."""
 
     forces: list[Scalar]
     changes: list[Scalar]
     diagonal: list[Scalar]  # of J D
     taken: list[fn.Operand]  # whether a row holds and is independent of earlier rows
-    lower: list[list[Scalar]]  # L below its diagonal
+    lower: list[list[Scalar]]  # elements of L below its diagonal, of the factors L U of J E
     redundant: list[fn.Operand]  # whether a row holds and depends on earlier rows
-    doubtful: fn.Operand
+    doubtful: fn.Operand  # whether the solver must find the forces instead
 
     @property
     def redundant_count(self) -> Scalar:
@@ -61,9 +65,9 @@ def _name(x: Scalar, name: str) -> Scalar:
 
 
 def inverse_if(taken: fn.Operand, pivot: Scalar) -> Scalar:
-    """Return 1/pivot if a positive pivot is ``taken``, else zero.
+    """Return 1/pivot if the pivot, which is then positive, is ``taken``, else zero.
 
-    The quotient is computed in either case, and is always finite.
+    The quotient is computed in either case, with a divisor of at least SMALLEST, so it is always finite.
     """
     return _name(fn.select(taken, 1 / as_expr(fn.maximum(pivot, SMALLEST)), 0), "contact_inverse")
 
@@ -83,10 +87,9 @@ def find_few_forces(
     *,
     symmetric: bool,
 ) -> FewForces:
-    """Return the forces for given rows that hold.
+    """Return the forces if the rows with a true condition in ``held`` hold.
 
-    Arguments are as for a ``ContactBlock``, except that ``held`` has conditions. ``symmetric``: J D is
-    symmetric.
+    The other arguments are the vectors of a ``ContactBlock``. ``symmetric`` states that J D is symmetric.
     """
     n, speeds = shape.count, range(shape.speeds)
     J = [[jacobian[i * shape.speeds + s] for s in speeds] for i in range(n)]
@@ -152,8 +155,8 @@ def share_few_forces(
 ) -> list[Scalar]:
     """Return the smallest forces if one row is redundant, with friction shared in proportion to its limits.
 
-    The forces v that change no motion have v = 1 in that row, and Lᵀ v = 0. The forces of least size,
-    weighted by the softness Σ, are
+    Forces v that change no motion satisfy Lᵀ v = 0; they are scaled so that v = 1 in the redundant row. Of
+    all forces with the same motion as λ, those of least size, weighted by the softness Σ of the rows, are
 
         λ − v (v·Σ λ)/(v·Σ v)
     """
@@ -185,7 +188,7 @@ def share_few_forces(
 
 
 def _smallest_forces(few: FewForces, idle: Sequence[Scalar], soft: Sequence[Scalar]) -> list[Scalar]:
-    """Return the smallest forces, weighted by a softness of rows."""
+    """Return λ − v (v·Σ λ)/(v·Σ v) with the forces λ of ``few``, v = ``idle`` and Σ = ``soft``."""
     weighted = [_name(times(v, x), "contact_weighted") for v, x in zip(idle, soft, strict=True)]
     above = total([times(v, x) for v, x in zip(weighted, few.forces, strict=True)])
     below = total([times(v, x) for v, x in zip(weighted, idle, strict=True)])
@@ -195,7 +198,9 @@ def _smallest_forces(few: FewForces, idle: Sequence[Scalar], soft: Sequence[Scal
 
 
 def _squares(shape: ContactShape, diagonal: Sequence[Scalar]) -> list[Scalar]:
-    """Return the squares of the sizes of rows; slips in a plane have one size, as in ``measure_rows``."""
+    """Return the diagonal elements of rows, by which rows are scaled; the two slip rows of a contact in a
+    plane get their mean, as in ``measure_rows``.
+    """
     squares = [fn.maximum(x, 0) for x in diagonal]
     for _, slip in shape.rows:
         if len(slip) > 1:
@@ -215,8 +220,8 @@ def bound_few_normals(
 ) -> tuple[list[Scalar], fn.Operand]:
     """Return the normal forces at which sliding contacts jam, and whether a force exceeds its bound.
 
-    These are the first bounds of ``bound_normals`` in held_rows.py; if one is exceeded, the solver must find
-    the forces.
+    These are the bounds that ``bound_normals`` in held_rows.py begins with. It raises them if a force exceeds
+    one of them, so in this case the solver must find the forces.
     """
     most: list[Scalar] = []
     exceeded: list[fn.Operand] = []
@@ -239,16 +244,16 @@ def few_force_sizes(
     least: Sequence[Scalar],
     found: FewForces,
 ) -> list[Scalar]:
-    """Return the sizes of the terms that make up forces, as ``measure_motion`` in held_rows.py finds them.
-
-    ``least`` has accelerations, by row, that are added to the sizes in any case.
+    """Return, by row, the sum of the magnitudes of the terms of each force, as ``measure_motion`` in
+    held_rows.py does. ``least`` has an acceleration for each row that is added to these sizes.
     """
     n, speeds = shape.count, range(shape.speeds)
     sizes: list[Scalar] = []
     for i in range(n):
         parts = [fn.absolute(times(jacobian[i * shape.speeds + s], found.changes[s])) for s in speeds]
         sizes.append(_name(plus(plus(fn.absolute(free[i]), NO_MOTION), total(parts)), "contact_size"))
-    # Rounding of a fast row reaches slow ones: z²/A is an energy, which compares rows of all kinds.
+    # Rounding errors of a fast row also affect slow rows. Rows of different units are compared by their
+    # energies z²/A.
     squares = _squares(shape, found.diagonal)
     shares = [inverse_if(x > 0, x) for x in found.diagonal]
     energies = [times(times(x, x), y) for x, y in zip(sizes, shares, strict=True)]

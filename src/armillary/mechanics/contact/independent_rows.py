@@ -1,31 +1,32 @@
 """Forces of contacts from independent rows among the rows that hold, in the language of solver/language.
 
-Read ``problem.py`` first. Nearly all forces of a run are found in this way, in every stage of a step. Each
-independent row k has a direction d_k of speeds, which changes row k and no independent row before it:
+Read ``problem.py`` first. Nearly all contact forces of a run are found in this way. Each independent row k
+has a direction d_k of speeds; a change of speeds along d_k changes row k, but no independent row before it:
 
     d_k = E_k − Σ u_bk d_b        J_b d_k = 0 for b < k        p_k = J_k d_k
 
 where E are the columns of D, and the column of a normal includes the friction of its slide. Speeds change by
-Σ α_k d_k, and α_k = −z_k/p_k removes the residual of row k. Rows are processed in turn; a row that holds
-already gets no force and no direction, so n rows, of which r are independent, and s speeds take about
-2 n s + 2 r² s operations.
+Σ α_k d_k, and α_k = −z_k/p_k removes the residual z_k of row k. Rows are processed one after the other; a row
+whose residual is zero already gets no force and no direction. So n rows, of which r are independent, and s
+speeds take about 2 n s + 2 r² s operations.
 
-If forces of redundant rows are wanted, they are the forces of rows that are all a little compliant, with the
+Forces of redundant rows, if they are wanted, are found as if all rows were a little compliant, with the
 softness Σ. For this, all rows are written in terms of the directions, J_a d_k = R_ak p_k, and so are their
-columns, E_a = Σ L_ak d_k. Small motions of the directions are y:
+columns, E_a = Σ L_ak d_k. The unknowns y are small motions along the directions:
 
     Lᵀ λ = α        λ = Σ⁻¹ R y        λ = Σ⁻¹ R (Lᵀ Σ⁻¹ R)⁻¹ α
 
 Without friction of slides R = L, and these are the smallest forces of the same motion, weighted by Σ. With
-it E is not M⁻¹ Jᵀ. The smallest forces would then depend on contacts that bear no load, since a share of
-friction can press these; two contacts with one load would change their shares as a third one opens, and
-neither status of the third would be right. A row is redundant if it is a combination of earlier rows of J,
-for any column. The columns have a part besides that changes no row; it depends on the shares of normals, so
-motion follows from all forces.
+friction of slides E is not M⁻¹ Jᵀ, and the smallest forces are not used. They would depend on contacts that
+bear no load, since these can be pressed by friction: two contacts that share a load would change their shares
+as a third contact opens, and neither status of the third contact would be right. Whether a row is redundant
+is decided by the rows of J alone: it is redundant if it is a combination of earlier rows. Its column E may
+still have a part that changes no row. This part depends on how the normals share their load, so the motion is
+computed from all forces in the end.
 
 A row that is nearly redundant, as for two feet side by side, waits until all others have been processed. If
-it is neither independent nor redundant even then, or rows do not hold to rounding, `solve_held_rows` finds
-the forces.
+even then it is neither clearly independent nor clearly redundant, or if residuals exceed rounding errors,
+`solve_held_rows` finds the forces.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from armillary.mechanics.contact.problem import Contacts, measure_rows, row_prod
 
 
 def solve_rates(run: Contacts) -> None:
-    """Find the speeds under the forces of known rows that hold; redundant rows do not share their forces."""
+    """Find the speeds under the forces of known rows that hold; redundant rows get no share of the forces."""
     if run.asked[FIRST] < 0.5:
         return
     found: truth = False
@@ -82,7 +83,7 @@ def solve_forces(run: Contacts) -> None:
 def solve_statuses(run: Contacts) -> None:
     """Find the forces at the present statuses, then `motion` and the sizes of rows.
 
-    It uses the method of `solve_forces`, so a run continues with the forces by which its statuses were found.
+    The method is that of `solve_forces`, so that a run after this decision computes the same forces.
     """
     plain: truth = True
     for i in range(N_CONTACT_ROWS):
@@ -97,9 +98,9 @@ def solve_statuses(run: Contacts) -> None:
 
 
 def solve_dependent_rows(run: Contacts) -> None:
-    """Find the forces of rows that are neither independent nor redundant.
+    """Find the forces if some row is neither clearly independent nor clearly redundant.
 
-    Rows of friction with a negligible limit get no force if all rows hold without it.
+    Rows of friction with a negligible limit get no force if all rows hold without their force.
     """
     solve_held_rows(run)
     some: truth = False
@@ -122,9 +123,8 @@ def solve_dependent_rows(run: Contacts) -> None:
 
 
 def solve_independent_rows(run: Contacts, shared: truth) -> truth:
-    """Find forces of rows that hold, and the changes of speeds; return whether rows hold to rounding.
-
-    If `shared`, redundant rows get their share of the forces.
+    """Find forces of rows that hold, and the changes of speeds; return whether the residuals of these rows
+    are rounding errors. If `shared`, redundant rows get their share of the forces.
     """
     rubs: truth = False
     rubs = begin_forces(run)
@@ -134,7 +134,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
     energy: real = 0.0
     turn: real = 0.0
     holds: truth = False
-    last: whole = 0  # rows visited after it in the first pass hold by the result of that pass
+    last: whole = 0  # last visit of the first pass that changed something: rows visited later already hold
     while not holds and turn < MOST_PASSES:
         turn = turn + 1.0
         holds = True
@@ -146,7 +146,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                 if turn > 1.5 and turn < 2.5 and visit > due:
                     break
                 if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
-                    holds = False  # no more row can be independent: check all in another pass
+                    holds = False  # no further row can be independent: check all rows in another pass
                     last = 2 * N_CONTACTS
                     break
                 if part == FIRST:
@@ -165,7 +165,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         left = left + term
                         entering = entering + abs(term)
                     run.size[i] = entering
-                    # Without a load along its slip only rounding enters that row of a contact.
+                    # If a contact has no load along its slip, the terms of that row are only rounding errors.
                     run.side[c] = max(run.side[c], entering)
                     quiet: truth = abs(left) <= NO_REST * max(entering, 0.1 * run.side[c])
                     is_new: truth = run.known[i] < 0.5 and (every or not quiet)
@@ -183,8 +183,8 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         # Rounding of a fast row reaches slow ones, as in `measure_motion`.
                         room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.diagonal[i])
                         if run.known[i] > 0.5 and run.place[i] == NONE:
-                            # No force changes a redundant row. It has the rounding of the rows that it
-                            # combines: of large terms that cancel in it, if two feet hold a turn.
+                            # No force changes a redundant row. Its residual has the rounding errors of the
+                            # rows that it combines. Their terms may be large and cancel, as with two feet.
                             room = max(room, HOLDS * combined_size(run, i, rank, rubs))
                         holds = holds and abs(left) <= room
                     if is_new:
@@ -237,7 +237,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
 
 
 def combined_size(run: Contacts, row: whole, rank: whole, rubs: truth) -> real:
-    """Return the size of a redundant row, or of its combination of independent rows if this is larger."""
+    """Return the size of a redundant row, or the larger size of the independent rows that it combines."""
     total: real = 0.0
     for b in range(rank):
         k: whole = at(row, N_CONTACT_SPEEDS, b)
@@ -248,8 +248,8 @@ def combined_size(run: Contacts, row: whole, rank: whole, rubs: truth) -> real:
 
 
 def begin_forces(run: Contacts) -> truth:
-    """Set the known forces of slides, and the changes of speeds by them; return whether the friction of some
-    slide follows from a normal force.
+    """Set the known forces of slides and the changes of speeds by these forces; return whether the friction
+    of some slide is proportional to an unknown normal force.
     """
     for s in range(N_CONTACT_SPEEDS):
         run.moved[s] = 0.0
@@ -284,8 +284,8 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
     """Find the direction of a row; return 1 if the row is independent of rows with directions, 0 if it is
     redundant, and −1 if this is in doubt.
 
-    Without friction of slides the matrix is symmetric: u is a row of L, and no directions are needed to find
-    u.
+    Without friction of slides the matrix J E is symmetric. Then the factors u of earlier directions are a row
+    of L, and show whether the row is redundant before its direction is computed.
     """
     if rubs:
         found: whole = 0
@@ -331,8 +331,8 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
 def find_rubbing_direction(run: Contacts, row: whole, rank: whole) -> whole:
     """Find the direction of a row as `find_direction` does, with friction of slides.
 
-    The row less its components along earlier rows, r, and its own column without friction, M⁻¹ rᵀ, show
-    whether it is redundant: then r M⁻¹ rᵀ vanishes.
+    Let r be the row less its components along earlier rows. M⁻¹ rᵀ is its column without friction. The row is
+    redundant if r M⁻¹ rᵀ vanishes.
     """
     fresh: whole = FIRST + rank
     begin_direction(run, row, fresh)
@@ -384,7 +384,7 @@ def begin_direction(run: Contacts, row: whole, fresh: whole) -> None:
 
 
 def reduce_direction(run: Contacts, row: whole, fresh: whole, rank: whole) -> None:
-    """Subtract from a direction its components along earlier directions; `lower` keeps the factors."""
+    """Subtract from a direction its components along earlier directions; store the factors in `lower`."""
     for b in range(rank):
         part: real = 0.0
         for s in range(N_CONTACT_SPEEDS):
@@ -422,8 +422,8 @@ def add_friction(run: Contacts, row: whole, fresh: whole) -> None:
 def push_row(run: Contacts, b: whole, change: real, first: truth) -> None:
     """Change the speeds along a direction.
 
-    Corrections of the `first` result are summed separately: added to it, they would be lost to rounding in
-    some speeds and not in others.
+    After the `first` pass, corrections are summed separately. If they were added to its result at once, they
+    would be lost to rounding in some speeds and not in others.
     """
     run.push[b] = run.push[b] + change
     if first:
@@ -435,7 +435,7 @@ def push_row(run: Contacts, b: whole, change: real, first: truth) -> None:
 
 
 def set_forces(run: Contacts, rank: whole) -> None:
-    """Find the forces of independent rows, the only ones that are not zero."""
+    """Find the forces of independent rows; redundant rows have no force here."""
     for k in range(rank):
         last: whole = rank - 1 - k + FIRST + FIRST
         total: real = run.push[last]
@@ -455,8 +455,8 @@ def set_frictions(run: Contacts) -> None:
 
 
 def share_pushes(run: Contacts, rank: whole, rubs: truth) -> truth:
-    """Find the forces of compliant rows that make the motion; limits set the softness of friction. Return
-    whether these forces are unique.
+    """Find the forces of rows that are a little compliant, for the motion that was found; friction rows are
+    the softer, the smaller their limits. Return whether these forces are unique.
     """
     if not rubs:
         run.row_parts = run.lower
@@ -476,11 +476,11 @@ def share_pushes(run: Contacts, rank: whole, rubs: truth) -> truth:
 
 
 def factorise_shares(run: Contacts, rank: whole, symmetric: truth) -> truth:
-    """Factorise K = Lᵀ Σ⁻¹ R from its last element to its first, with the inverses of pivots on the diagonal;
-    return whether all pivots are sound. Of a symmetric K the lower half is enough.
+    """Factorise K = Lᵀ Σ⁻¹ R from its last row to its first; store the inverses of pivots on the diagonal and
+    return whether all pivots are large enough. If K is symmetric, only its lower half is computed.
 
-    In this order a pivot without redundant rows equals the pivot of its own row. Redundant rows add to it,
-    unless friction reverses their effect.
+    In this order, without redundant rows, each pivot is that of one independent row. Redundant rows increase
+    it, unless friction reverses their effect.
     """
     for b in range(rank):
         for k in range(rank):
@@ -490,7 +490,7 @@ def factorise_shares(run: Contacts, rank: whole, symmetric: truth) -> truth:
             run.ease[i] = SOFT / (run.softness[i] * run.root[i] * run.root[i])
             for b in range(rank):
                 part: real = run.ease[i] * run.lower[at(i, N_CONTACT_SPEEDS, b)]
-                if abs(part) > 0.0:  # a row has no part along directions that were found after it
+                if abs(part) > 0.0:  # an independent row has no part along directions found after its own
                     width: whole = b + 1 - FIRST if symmetric else rank
                     for k in range(width):
                         to: whole = at(b, N_CONTACT_SPEEDS, k)
@@ -514,8 +514,8 @@ def factorise_shares(run: Contacts, rank: whole, symmetric: truth) -> truth:
 
 
 def find_shares(run: Contacts, rank: whole, uneven: truth) -> None:
-    """Find the forces of all rows that hold by the factors of K; in three turns if their softness is
-    `uneven`.
+    """Find the forces of all rows that hold by the factors of K; if their softness is `uneven`, improve them
+    in two more turns.
     """
     for i in range(N_CONTACT_ROWS):
         if run.held[i] > 0.5:

@@ -2,11 +2,11 @@
 
     z = A λ + b        A = J D        D = M⁻¹ Jᵀ
 
-λ are forces and z relative accelerations, or impulses and velocities; ``jacobian`` has the rows of J and
-``columns`` the rows of Dᵀ. A contact has a row of its normal and up to two of its slip; a brake has a row of
-slip alone.
+λ are forces and z relative accelerations, or λ are impulses and z relative velocities. ``jacobian`` has the
+rows of J and ``columns`` the rows of Dᵀ. A contact has one row for its normal and up to two rows for its
+slip; a brake has only a row for its slip.
 
-`solve_forces` (independent_rows.py) finds λ if the rows that hold (`held`) are known:
+`solve_forces` (independent_rows.py) finds λ if it is known which rows hold (`held`), that is, have z = 0:
 
     held       z = 0
     others     λ = −w λ_N + o                  sliding, or without force (w = o = 0)
@@ -19,23 +19,25 @@ slip alone.
     slides     λ_T = −(μ λ_N + c) e, where e is a given direction, or z_T/|z_T| where the slip begins
 
 by two methods in turn. Projected relaxation improves the forces contact by contact; it finds the statuses,
-but converges slowly to the last digits. With given statuses the problem is linear, and its solution shows
-whether they are right. The previous statuses are tried first; then statuses in which every contact that
-hardly moves is at rest. If these are right, the forces of redundant contacts are the smallest, for any order
-of contacts.
+but the last digits of the forces converge slowly. With given statuses the problem is linear, and its solution
+shows whether these statuses are right. The first statuses tried are those before the event; then statuses
+found by relaxation, in which every contact that hardly moves counts as at rest. If these are right, the
+forces of redundant contacts are the smallest ones, in any order of the contacts.
 
-The direction e of a slip that begins is found along with the statuses, by Newton's method: rows are turned so
-that one is along e, with λ = −L, and in the other the friction L turns with the slip, z + (|z_T|/L) λ = 0.
-Other contacts may hold a redundant contact at its limit: z_T = 0 then agrees with every direction e. It
-sticks, if forces within the limit agree with that, too.
+The direction e of a slip that begins is found along with the statuses, by Newton's method. The two slip rows
+are turned so that the first is along e and the second across it. With the friction limit L, the first row has
+λ = −L. Friction opposes the slip, so the second row has z + (|z_T|/L) λ = 0. If other contacts prevent the
+slip of a redundant contact at its limit, z_T = 0 agrees with every direction e. Such a contact sticks if
+forces within the limit agree with that, too.
 
 Relaxation converges for every problem without friction, and with friction unless normal forces grow with
-their own friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
+their own friction (Painlevé). The cost is polynomial in the number of rows; a solution takes a few
+factorisations.
 
-Rows may be redundant, as for a table on four legs. So SOFT of its diagonal is added to A, and iterative
-refinement removes the error, so that λ is nearly the smallest of all solutions.
-Friction of redundant contacts is shared in proportion to their limits, so that none slides as long as all
-together can hold. All thresholds are relative to the terms of a row, so none depends on units.
+Rows may be redundant, as for a table on four legs. So the share SOFT of its diagonal is added to A, and
+iterative refinement removes the error of this; the result λ is nearly the smallest of all solutions. Friction
+of redundant contacts is shared in proportion to their limits, so that none slides as long as all together can
+hold. All thresholds are relative to the terms of a row, so none depends on units.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999),
 The non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation.
@@ -56,35 +58,38 @@ class Contacts:
     unloaded: ContactSpeeds  # rates, or speeds, without forces
     asked: ContactReals  # first element: 0 if the solver has nothing to do
     held: ContactRows  # 1 for rows that hold, else 0
-    weight: ContactRows  # w of other rows
-    offset: ContactRows  # o of other rows
+    weight: ContactRows  # w of rows that do not hold
+    offset: ContactRows  # o of rows that do not hold
     slack: ContactRows  # c of rows that hold with a compliance: z + c λ = 0
     force: ContactRows  # λ
     size: ContactRows  # sum of the magnitudes of the terms of each row, in the units of z
     force_size: ContactRows  # the same in the units of λ
     motion: ContactRows  # z
-    loaded: ContactSpeeds  # rates, or speeds, with forces: D λ is added
-    # A problem of complementarity: its data and its solution, by contact.
-    rebound: ContactRows  # is added to `free`; left out if no statuses are found with it
-    # 1: may have a force, 2: its normal holds with force of any sign, 3: its slip, too, 4: it jams
+    loaded: ContactSpeeds  # rates, or speeds, with forces: `unloaded` + D λ
+    # Data and solution of a problem of complementarity, by contact.
+    rebound: ContactRows  # added to `free`; left out if no statuses are found with it
+    # 0: has no force, 1: may have a force, 2: its normal holds with a force of any sign, 3: its normal and
+    # its slip hold with forces of any sign, 4: it jams
     active: ContactReals
-    rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
+    # 1: its slip may stick or begin, 0: it slides along `direction`, 0.5: it slides slowly, and may stick if
+    # no other statuses are found
+    rests: ContactReals
     friction: ContactReals  # μ while it slides
     static: ContactReals  # μ_s at rest
     capacity: ContactReals  # c of brakes
     static_capacity: ContactReals
     before: ContactReals  # 1: was closed
-    least: ContactReals  # added to the size of its rows: rounding of an unloaded contact is no load
+    least: ContactReals  # added to the size of its rows, so that rounding does not count as a load
     natural: ContactReals  # the size of its acceleration without forces
     most: ContactReals  # the normal force with which it jams while it slides; 0: none
     direction: ContactRows  # e of each slip, given or found
     status: ContactReals  # 0 open, 1 sticks or closed without friction, 2 slides
     doubt: ContactReals  # 1: it slides, and its normal force would grow with its own friction
-    # The first element: 1 if no statuses were found, 2 if others are possible too, 3 if statuses were found
-    # only without `rebound`.
+    # The first element: 0 if statuses were found, 1 if not, 2 if other statuses are possible too, 3 if
+    # statuses were found only without `rebound`.
     failed: ContactReals
     # Workspace.
-    softness: ContactRows  # of rows that hold; redundant rows share their forces inversely to it
+    softness: ContactRows  # of rows that hold; redundant rows share forces in inverse proportion to it
     effective: ContactTerms  # E: columns with the friction that follows from a normal force
     diagonal: ContactRows
     root: ContactRows  # square root of the diagonal, by which rows and forces are scaled
@@ -102,27 +107,27 @@ class Contacts:
     known: ContactRows  # 1 for rows that are known to be independent or redundant
     place: Wholes  # index of each row in `base`, or NONE
     base: Wholes  # the independent rows
-    # Independent rows beside friction of slides: their rows of J less components along earlier rows, and the
-    # columns of the results.
+    # With friction of slides: the independent rows of J less their components along earlier rows, and M⁻¹
+    # times these rows.
     base_row: ContactTerms
     base_column: ContactTerms
-    way: ContactTerms  # their directions
-    inverse: ContactSpeeds  # of their pivots
-    push: ContactSpeeds  # along their directions
-    gain: ContactSpeeds  # speeds that the last corrections change
-    upper: ContactTerms  # columns in terms of their directions
+    way: ContactTerms  # the directions d of the independent rows
+    inverse: ContactSpeeds  # 1/p of the independent rows
+    push: ContactSpeeds  # α: motions along the directions
+    gain: ContactSpeeds  # changes of speeds by the corrections of the last pass
+    upper: ContactTerms  # columns of the independent rows in terms of the directions
     lower: ContactTerms  # L: the columns of all rows in terms of the directions
     row_parts: ContactTerms  # R: all rows in terms of the directions
     ease: ContactRows  # Σ⁻¹
-    load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ R
+    load: ContactSpeeds  # right side, then solution, of equations with the matrix Lᵀ Σ⁻¹ R
     best: ContactRows  # forces that were improved so far
-    steady: ContactRows  # forces that sweeps change no further
+    steady: ContactRows  # change of the forces by the last sweep; later a copy of forces
     wanted: ContactReals  # the status that would agree with the solution
-    idle: ContactReals  # 1 for slides that begin, but do not move
+    idle: ContactReals  # 1 for slips that should begin, but have no acceleration
     cosine: ContactReals  # cosine of the angle by which the slip rows of a contact have been turned
     sine: ContactReals
-    parted: ContactRows  # share of the normal that was subtracted from the slip row of a contact that jams
-    magnified: ContactRows  # factor of that slip row
+    parted: ContactRows  # share of the normal row that was subtracted from the slip row of a jamming contact
+    magnified: ContactRows  # factor by which that slip row was multiplied
 
 
 def measure_rows(run: Contacts) -> None:
@@ -162,7 +167,7 @@ def row_product(run: Contacts, row: whole) -> real:
 
 
 def set_effective_columns(run: Contacts) -> None:
-    """Put the friction of sliding contacts into the columns of their normals."""
+    """Set the columns E: those of D, with the friction of slides added to the columns of their normals."""
     run.effective = run.columns
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
@@ -256,20 +261,20 @@ def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
 
 
 def relative_softness(run: Contacts, i: whole) -> real:
-    """Return the softness of a row over SOFT."""
+    """Return the softness of a row, with its compliance, divided by SOFT."""
     soft: real = whole_softness(run, i) / SOFT
     return soft
 
 
 def whole_softness(run: Contacts, i: whole) -> real:
-    """Return the softness of a row plus its compliance, which is scaled by the square of the root."""
+    """Return the softness of a row plus its compliance, which is divided by the square of its root."""
     soft: real = run.softness[i] + run.slack[i] / (run.root[i] * run.root[i])
     return soft
 
 
 def factorise_in_order(run: Contacts, count: whole, least: real) -> truth:
-    """Factorise the matrix of the rows that hold without exchanges; return whether all pivots are at least
-    `least`.
+    """Factorise the matrix of the rows that hold, without exchanges of rows; return whether all pivots are at
+    least `least`.
     """
     for k in range(count):
         run.exchange[k] = k
@@ -290,13 +295,13 @@ def factorise_in_order(run: Contacts, count: whole, least: real) -> truth:
 def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -> None:
     """Factorise the matrix of the rows that hold, or the matrix of the speeds.
 
-    The pivots of a symmetric matrix are at least its softness, in any order. Otherwise each pivot is the
-    largest remaining element; one below NOTHING times the largest pivot counts as zero, and so does its
-    unknown.
+    The pivots of a symmetric matrix are at least its softness, in any order. If the matrix is not symmetric,
+    each pivot is the largest remaining element. A pivot below NOTHING times the largest pivot counts as zero,
+    and its unknown becomes zero.
     """
     size: whole = count
     in_order: truth = False
-    if by_speeds and N_CONTACT_ROWS > N_CONTACT_SPEEDS:  # fewer rows have no such matrix, as compilers see
+    if by_speeds and N_CONTACT_ROWS > N_CONTACT_SPEEDS:  # else compilers leave out this matrix
         set_matrix_of_speeds(run, count)
         size = N_CONTACT_SPEEDS
     else:
@@ -342,7 +347,7 @@ def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -
 
 
 def solve_factors(run: Contacts, size: whole) -> None:
-    """Solve matrix · solution = side, by the factors; the solution replaces the side."""
+    """Solve matrix · x = side with the factors of the matrix; x replaces the right side in `side`."""
     for k in range(size):
         row: whole = run.exchange[k]
         kept: real = run.side[k]

@@ -6,9 +6,9 @@ status  0   open; a brake: released
         3   jams: an impulse stops it at once
         9   not decided yet, at the start of a run
 
-Statuses are memories of the run and change at events only. An event comes a little after the exact end of a
-status, by the shares below of the contact's lengths, speeds and forces in this run: then rounding causes no
-event, and the decision (``decision.py``) is clear.
+Statuses are memories of the run and change at events only. An event is located a little after the exact end
+of a status, so that rounding causes no event, and the decision (``decision.py``) is unambiguous. How much
+later is stated below, as shares of the contact's lengths, speeds and forces in this run.
 """
 
 from __future__ import annotations
@@ -23,48 +23,50 @@ from armillary.model.description import JAMS, UNDECIDED
 
 # Shares of the length of a contact's geometry:
 DEEP = 4e-15  # depth below its surface at which an open contact closes
-SUNK = 1e-10  # depth at which a contact closes that approaches more slowly than CREEP
+SUNK = 1e-10  # depth at which an open contact closes if it approaches more slowly than CREEP
 TOUCH = 1e-9  # height above its surface up to which a contact touches
 OVERLAP = 1e-3  # greatest depth at the start of a run; smaller depths are removed
 LOST = 1e-3  # gap above which a closed contact has left its surface, as at an edge
 CREEP = 1e-3  # share of the negligible approach GENTLE
-# Velocity of drift that is not removed: this share of the contact's length per second, and of its speeds. A
-# contact at rest with such a velocity moves 1e-12 of its length in 1000 s.
+# Drift that is not removed: a gap, as a share of the contact's length, and a velocity of a row that holds, as
+# a share of the speed of a free fall through that length, plus this share of the contact's speeds. A contact
+# at rest with such a velocity moves some 1e-12 of its length in 1000 s.
 DRIFT = 1e-15
 SLOW = 1e-12  # negligible slip, as a share of its speeds
-# Negligible change of a speed, as a share of the speed, and of its change by its acceleration in the time of
-# the run. To remove a slip that is SLOW takes 1e-3 of this; where the lever of a brake is zero, it takes all
-# of the speed.
+# Negligible change of a speed: this share of the speed, plus this share of the change that its acceleration
+# makes in the time of the run. Removing a slip of the share SLOW usually changes speeds by
+# 1e-3 of this; at a place where the lever of a brake is zero, it would take all of the speed.
 UNNOTICED = 1e-9
-TICK = 1e-15  # delay of an event, as a share of the time, in which velocities change
+TICK = 1e-15  # delay of an event, as a share of the time; velocities change a little during this delay
 # Shares of the speed of a free fall through the contact's length:
-# A negligible approach. Contacts that are lifted by DEEP fall at √(2 DEEP) of that speed, so with a smaller
-# share they would never come to rest.
+# A negligible approach. A contact that was lifted by DEEP falls back at √(2 DEEP) of that speed, so with a
+# smaller share contacts would never come to rest.
 GENTLE = 1e-7
-# The slip in a plane below which friction keeps the direction in memory. Across the slide friction acts as a
-# damper of μ N/|v|, which explicit steps could not follow to a standstill.
+# The slip in a plane below which friction keeps the direction that is in memory. Across its direction, a
+# slide is damped with the coefficient μ N/|v|, which explicit steps could not follow to a standstill.
 TURNING = 1e-4
-# A negligible slip in a plane. As a slip ends it turns faster and faster, by 15° again and again.
+# A negligible slip in a plane. As a slip ends, its direction may turn faster and faster, with an event at
+# every 15° (WITHIN); this limit ends these events.
 STILL_IN_PLANE = 2e-5
 # A negligible velocity against a slide in a plane. Redundant contacts that stand still at their friction
-# limit have as much after the drift of others was removed.
+# limit have such velocities after the drift of other contacts was removed.
 BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction in memory
 GROWN = 2.0  # least growth of the normal force since the last event with which a slide can jam
 LEAST = 1e-12  # share of accelerations that decisions neglect
 # Acceleration that is neglected after an impact with velocities v, as a share of v²/length: it may come from
-# their rounding alone, as for a body that comes to rest without a load.
+# the rounding of these velocities alone, as for a body that comes to rest without a load.
 ROUNDED = 1e-16
-WEAK = 1e-11  # negligible force, as a share of the forces whose sum it is
+WEAK = 1e-11  # negligible force, as a share of the terms whose sum it is
 
 
 @dataclass(frozen=True, eq=False)
 class ContactState:
-    """One contact, or with ``normal`` None one brake."""
+    """One contact, or one brake if ``normal`` is None."""
 
     name: str
-    normal: int | None  # its rows
-    slip: tuple[int, ...]
+    normal: int | None  # the row of its normal
+    slip: tuple[int, ...]  # the rows of its slip
     status: Expr
     gap: Scalar = 0
     closing: Scalar = 0  # rate of the gap
@@ -78,17 +80,17 @@ class ContactState:
     pressed: Scalar = 0  # its normal force after the last event, if it slid then
     length: Scalar = 1  # length of the geometry in the gap
     slow: Scalar = 0  # negligible velocity of slip
-    reversal: Scalar = 0  # negligible velocity against the slide
+    reversal: Scalar = 0  # negligible velocity against the direction of the slide
     gentle: Scalar = 0  # negligible velocity of approach
     drift: Scalar = 0  # negligible velocity of a row that holds
     natural: Scalar = 0  # the size of its acceleration without forces of contacts
-    least: Scalar = 0  # an acceleration; decisions neglect the part DEEP / LEAST of it
-    rounded: Scalar = 0  # an acceleration; the part LEAST of it may be rounding of its velocities
-    # Of a brake: for each speed the magnitude of its change by a unit impulse, and a negligible change.
+    least: Scalar = 0  # added to the size of its rows in decisions, in units of accelerations
+    rounded: Scalar = 0  # added to ``least`` after an impact, for the rounding of velocities
+    # For a brake: for each speed, the magnitude of its change by a unit impulse, and a negligible change.
     speed_changes: tuple[tuple[Scalar, Scalar], ...] = ()
     turning: Scalar = 0  # speed of slip below which friction keeps its direction
     direction: tuple[Expr, ...] = ()  # memories, if it can slide in two directions
-    settle: float | None = None  # seconds to the end of its bounces within which it may settle
+    settle: float | None = None  # it settles if all its bounces would end within these seconds
 
     @property
     def is_brake(self) -> bool:
@@ -127,7 +129,7 @@ class ContactState:
 
     @property
     def on_surface(self) -> fn.Operand:
-        """Whether it is closed, and not past an edge or slot at which the gap has jumped."""
+        """Whether it is closed and has not left its surface, as at an edge, where the gap jumps."""
         return self.closed if self.is_brake else fn.and_(self.closed, self.gap <= times(LOST, self.length))
 
     @property
@@ -136,15 +138,15 @@ class ContactState:
 
     @property
     def overlaps(self) -> fn.Operand:
-        """Whether a run would start below the surface."""
+        """Whether the contact is too far below its surface at the start of a run."""
         return fn.and_(self.undecided, self.gap < times(-OVERLAP, self.length))
 
     def slide_direction(self, sliding: tuple[Scalar, ...]) -> list[Scalar]:
         """Return the direction of a slide with slip velocities ``sliding``.
 
-        Along a line the status gives the direction, in a plane the velocity, for slow slips the memory. If a
-        step goes beyond the end of a slide, the force keeps its direction: the part of the velocity against
-        the direction of the memory is reflected.
+        For slip along a line the status gives the direction. In a plane the velocity gives it, or for slow
+        slips the direction in memory. If a step goes beyond the end of a slide, the velocity reverses, but
+        the force must not: the component of the velocity against the direction in memory is reflected.
         """
         if len(self.slip) == 1:
             # A released brake acts as soon as it has a capacity, so that the step's error estimate shows it.
@@ -163,8 +165,10 @@ class ContactState:
         ]
 
     def jam_bound(self, most: Scalar) -> fn.Operand:
-        """Return the normal force with which a slide jams: ``most``, but at least GROWN times the force after
-        the last event, since a force that is large from the start may decrease; 0 if ``most`` is 0.
+        """Return the normal force above which a slide jams; 0 if ``most`` is 0, and there is no such force.
+
+        It is ``most``, but at least GROWN times the force after the last event: a force that was large then
+        may still decrease.
         """
         return fn.select(most > 0, fn.maximum(most, times(GROWN, self.pressed)), 0)
 
@@ -176,9 +180,9 @@ class ContactState:
     def normal_guard(self, push: Scalar, size: Scalar, most: Scalar) -> fn.Operand:
         """Return a function that is positive as long as the contact stays open or closed.
 
-        ``size``: the size of the forces that make up ``push``; ``most``: the force with which a slide jams,
-        or 0. An open contact closes if it is below its surface and on its way down: one that starts below by
-        rounding and leaves stays open.
+        ``push`` is the normal force, ``size`` the size of the terms whose sum it is, and ``most`` the force
+        above which a slide jams, or 0. An open contact closes if it is below its surface and moves further
+        down. If it is below only by rounding and moves up, it stays open.
         """
         pressed = plus(push, times(WEAK, size))
         stays_closed = fn.minimum(pressed, minus(times(LOST, self.length), self.gap))
@@ -193,7 +197,11 @@ class ContactState:
         return fn.select(self.jams, -1, held) if self.slip else held
 
     def slip_guard(self, push: Scalar, friction: list[Scalar], size: Scalar) -> fn.Operand:
-        """Return a function that is positive as long as the slip keeps its status: sticking or sliding."""
+        """Return a function that is positive as long as the slip continues to stick or to slide.
+
+        ``push`` is the normal force, ``friction`` has the components of the friction force, and ``size`` is
+        the size of the terms whose sum they are.
+        """
         spare = minus(plus(self.limit(push, held=True), times(WEAK, size)), length_of(friction))
         if len(self.slip) == 1:
             onwards = times(0.5, times(self.status, self.sliding[0]))
@@ -201,7 +209,7 @@ class ContactState:
             along = total([times(v, d) for v, d in zip(self.sliding, self.direction, strict=True)])
             turned = plus(minus(along, times(WITHIN, length_of(list(self.sliding)))), self.slow)
             onwards = fn.minimum(along, minus(turned, self.reversal))
-        # A released brake waits for a capacity.
+        # A released brake has no force until its capacity becomes positive.
         still_released = fn.select(self.friction > 0, times(-1, self.friction), 1) if self.is_brake else 1
         otherwise = fn.select(self.slides, plus(onwards, self.reversal), still_released)
         return fn.select(self.sticks, spare, otherwise)
@@ -215,7 +223,7 @@ def length_of(vector: list[Scalar]) -> Scalar:
 
 
 def term_sizes(expression: Expr) -> Scalar:
-    """Return the sum of the magnitudes of an expression's terms: its magnitude if nothing cancelled."""
+    """Return the sum of the magnitudes of an expression's terms: its magnitude if no terms cancelled."""
     while expression.kind == "let":
         expression = expression.args[0]
     if expression.kind == "sum":

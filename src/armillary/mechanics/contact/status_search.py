@@ -1,6 +1,6 @@
 """The search for statuses: relaxation of forces suggests them, and the forces at these statuses confirm them.
 
-Read ``problem.py`` first: it has the conditions and the method; relaxation is after Jean (1999).
+Read ``problem.py`` first: it states the conditions and the method. The relaxation is that of Jean (1999).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from armillary.mechanics.contact.statuses import (
 
 
 def relax(run: Contacts) -> None:
-    """Improve all forces once, contact by contact; update `moved`, the changes of speeds by forces."""
+    """Make one sweep of relaxation: improve the forces of each contact in turn, and with them `moved`, the
+    changes of speeds by all forces.
+    """
     for c in range(N_CONTACTS):
         if run.active[c] < 0.5:
             continue
@@ -60,8 +62,8 @@ def relax(run: Contacts) -> None:
 
 
 def room_within_limit(run: Contacts, c: whole) -> real:
-    """Return how often the change in `steady` can be added to the forces of a contact that sticks until its
-    friction reaches the limit; a negative number if it never does.
+    """Return the number s of times that the change of forces in `steady` can be added to the forces of a
+    sticking contact until its friction reaches the limit λ_max; a negative number if it never does.
 
     |λ_T + s Δ_T|² = (λ_max + s Δλ_max)²
     """
@@ -81,7 +83,7 @@ def room_within_limit(run: Contacts, c: whole) -> real:
         linear = linear + run.force[k] * run.steady[k]
         constant = constant + run.force[k] * run.force[k]
     inner: real = linear * linear - square * constant
-    if constant > -NEARLY * NEARLY * limit * limit or inner < 0.0:  # it slides
+    if constant > -NEARLY * NEARLY * limit * limit or inner < 0.0:  # it slides already, or never will
         return none
     # With a negative constant the denominator of the first positive root is positive.
     room: real = -constant / (linear + sqrt(inner)) if linear + sqrt(inner) > 0.0 else none
@@ -90,11 +92,12 @@ def room_within_limit(run: Contacts, c: whole) -> real:
 
 def extrapolate(run: Contacts, ratio: real) -> None:
     """Extrapolate the change of forces by the last sweep, in `steady`, to the limit of a geometric series
-    with `ratio`, or to the point at which the first normal force would become negative, or the first contact
-    that sticks would slide.
+    with `ratio`, but not beyond the point at which a normal force would become negative, or a sticking
+    contact would slide.
 
-    Relaxation of contacts that nearly hold each other takes thousands of sweeps. Rows that contradict each
-    other change their forces by the same amount in each sweep, until one of them reaches its limit.
+    Without extrapolation, relaxation of contacts that nearly prevent each other's motion takes thousands of
+    sweeps. If rows contradict each other, each sweep changes their forces by the same amount (the ratio is
+    one), until one of them reaches its limit.
     """
     bounded: truth = ratio < 1.0
     reach: real = ratio / (1.0 - ratio) if bounded else 0.0
@@ -116,7 +119,7 @@ def extrapolate(run: Contacts, ratio: real) -> None:
 
 
 def is_steady(run: Contacts) -> truth:
-    """Return whether the last sweep has changed forces by rounding only."""
+    """Return whether the last sweep has changed forces only by rounding errors."""
     find_motion(run)
     for i in range(N_CONTACT_ROWS):
         if not (abs(run.force[i] - run.best[i]) * run.diagonal[i] <= PRECISE * run.size[i]):
@@ -125,7 +128,7 @@ def is_steady(run: Contacts) -> truth:
 
 
 def read_statuses(run: Contacts, generous: truth) -> None:
-    """Set statuses from improved forces; if `generous`, rows that hardly move count as at rest."""
+    """Set statuses from the forces of relaxation; if `generous`, rows that hardly move count as at rest."""
     find_motion(run)
     for c in range(N_CONTACTS):
         run.status[c] = OPEN_CONTACT
@@ -161,8 +164,8 @@ def read_statuses(run: Contacts, generous: truth) -> None:
 
 
 def admissible_share(run: Contacts, c: whole) -> real:
-    """Return the share, at most 1, of the change from `best` to `force` at which a contact reaches a limit;
-    set `wanted` to its status beyond that limit.
+    """Return the share of the change from `best` to `force` at which a contact reaches a limit, or 1 if it
+    reaches none; set `wanted` to its status beyond that limit.
     """
     share: real = 1.0
     if run.status[c] < 0.5 or run.active[c] > 1.5:
@@ -195,7 +198,7 @@ def admissible_share(run: Contacts, c: whole) -> real:
         size = max(size, run.size[k])
     if own_part(run, c) * (sqrt(reached) - limit - slope) <= ADMISSIBLE * size:
         return share
-    # The first positive root; `best` itself is admissible, so the constant is at most rounding.
+    # The first positive root. `best` is admissible, so `constant` exceeds zero only by rounding.
     constant = -max(-constant, 0.0)
     root: real = sqrt(max(linear * linear - square * constant, 0.0))
     beyond: real = 0.0
@@ -210,12 +213,13 @@ def admissible_share(run: Contacts, c: whole) -> real:
 
 
 def find_own_forces(run: Contacts) -> truth:
-    """Change statuses until the forces that they give are admissible; return whether this was possible.
+    """Change statuses until the forces that a run uses at these statuses are admissible; return whether this
+    was possible.
 
-    Forces of redundant contacts are not unique: relaxation may find admissible forces (in `best`) though the
-    smallest ones, which a run uses at these statuses, are not admissible. On the straight line from these
-    forces to the smallest all equations hold; the first contact that reaches a limit on it opens or slides
-    from there, and others take its load.
+    Forces of redundant contacts are not unique. A run uses the smallest forces, and these may not be
+    admissible although relaxation has found admissible forces, in `best`. All equations hold along the
+    straight line from the forces in `best` to the smallest forces. The first contact that reaches a limit on
+    this line opens or slides from then on, and other contacts take its load.
     """
     turn: whole = 0
     while turn < 3 * N_CONTACTS + 2:
@@ -255,7 +259,7 @@ def find_own_forces(run: Contacts) -> truth:
 
 def find_doubt(run: Contacts) -> truth:
     """Set `doubt` for sliding contacts whose normal force would grow with their own friction; return whether
-    there are any: then other statuses are possible too (Painlevé).
+    there are any. If there are, other statuses are possible too (Painlevé).
     """
     some: truth = False
     for c in range(N_CONTACTS):
@@ -281,8 +285,9 @@ def find_doubt(run: Contacts) -> truth:
 def find_wedges(run: Contacts) -> None:
     """Set `doubt` for contacts at rest that can press themselves onto their surface by friction.
 
-    Where normal and slip have nearly one row, as at the greatest reach of two links, no forces of the contact
-    move one relative to the other. If velocities do, it neither sticks nor, with such friction, slides.
+    If the rows of normal and slip are nearly parallel, as at the greatest reach of two links, no forces of
+    the contact can change its slip without changing its normal velocity. If its accelerations from velocities
+    do so, it cannot stick, and with such friction it cannot slide either.
     """
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.rests[c] < 0.75:
@@ -302,10 +307,12 @@ def find_wedges(run: Contacts) -> None:
 
 
 def part_jammed_rows(run: Contacts) -> None:
-    """Replace each slip row t of a contact that jams by f (t − κ n), which its normal n does not move.
+    """Replace each slip row t of a contact that jams by f (t − κ n), with its normal row n and with κ such
+    that a normal force does not change the new row.
 
-    These rows hold the same motion. But where t is nearly κ n, the small difference has the direction of the
-    motion that ends as the contact jams; f gives it the size of t, so that it is not lost to rounding.
+    If n and the new rows hold, so do n and t. But if t is nearly κ n, the motion that ends as the contact
+    jams is seen only in the small difference t − κ n. The factor f gives it the size of t, so that it is not
+    lost to rounding.
     """
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.active[c] < 3.5:
@@ -334,7 +341,7 @@ def part_jammed_rows(run: Contacts) -> None:
 
 
 def join_jammed_rows(run: Contacts) -> None:
-    """Give forces by parted rows to the normals and slips of contacts that jam."""
+    """Convert forces in the rows of `part_jammed_rows` to forces in the normal and slip rows of contacts."""
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.active[c] < 3.5:
             continue
@@ -344,7 +351,7 @@ def join_jammed_rows(run: Contacts) -> None:
 
 
 def begin_statuses(run: Contacts) -> None:
-    """Set first statuses: contacts that were closed or approach are closed, slips that may stick stick."""
+    """Set the first statuses: contacts that were closed or approach close, and slips that may stick do so."""
     for c in range(N_CONTACTS):
         run.status[c] = OPEN_CONTACT
         if run.active[c] > 0.5:
@@ -414,9 +421,11 @@ def search_statuses(run: Contacts) -> truth:
 
 
 def take_own_forces(run: Contacts, solved: truth) -> truth:
-    """Replace improved forces by the forces that the run finds at their statuses; return whether forces were
-    found. If these are not admissible, improved forces that are `solved` stay, though an event follows at
-    once.
+    """Replace the forces of relaxation by the forces that a run finds at the same statuses; return whether
+    admissible forces were found.
+
+    If the forces of the run are not admissible, but the forces of relaxation are a solution (`solved`), the
+    latter are kept. Then another event follows at once.
     """
     run.best = run.force
     run.steady = run.force
@@ -430,9 +439,10 @@ def take_own_forces(run: Contacts, solved: truth) -> truth:
 
 
 def is_solved(run: Contacts) -> truth:
-    """Return whether the improved forces are a solution.
+    """Return whether the forces of relaxation are a solution.
 
-    Forces of redundant contacts are not unique, so the forces at their statuses may fail to be one.
+    This is tested since the forces that a run finds at the same statuses may differ from them, and may not be
+    a solution: forces of redundant contacts are not unique.
     """
     read_statuses(run, False)
     agreeing: truth = False
@@ -449,7 +459,7 @@ def is_solved(run: Contacts) -> truth:
 
 
 def stop_slow_slides(run: Contacts) -> truth:
-    """Let slow slides stick; return whether there are any."""
+    """Allow slow slides to stick; return whether there are any slow slides."""
     some: truth = False
     for c in range(N_CONTACTS):
         if run.rests[c] > 0.25 and run.rests[c] < 0.75:
@@ -483,7 +493,7 @@ def solve_contacts(run: Contacts) -> None:
         found = search_statuses(run)
     doubt: truth = False
     doubt = find_doubt(run)
-    if not found and not doubt:  # no single contact is the cause: all slides are in doubt
+    if not found and not doubt:  # no single contact is the cause, so all slides are in doubt
         for c in range(N_CONTACTS):
             slides: truth = run.active[c] > 0.5 and run.rests[c] < 0.75
             if slides and NORMAL_ROW[c] != NONE:

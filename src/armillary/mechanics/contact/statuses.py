@@ -1,6 +1,6 @@
 """Statuses of contacts by complementarity, in the small language of solver/language/language.py.
 
-Read ``problem.py`` first: it has the conditions, the way to solve them, and forces at given statuses.
+Read ``problem.py`` first: it states the conditions of each status and the method of solution.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def turn_rows(run: Contacts, c: whole, cosine: real, sine: real) -> None:
 
 
 def turn_to_directions(run: Contacts) -> None:
-    """Turn the rows of contacts that begin to slide, so that the first is along the slide."""
+    """Turn the two slip rows of each contact that begins to slide, so that the first is along the slide."""
     for c in range(N_CONTACTS):
         slides: truth = turns(run, c)
         if slides:
@@ -91,7 +91,7 @@ def turn_to_directions(run: Contacts) -> None:
 
 
 def set_crosswise_rows(run: Contacts) -> None:
-    """Hold the rows across slides that begin, with a compliance: friction turns with the slip."""
+    """Hold the row across each slide that begins, with a compliance by which friction turns with the slip."""
     for c in range(N_CONTACTS):
         slides: truth = turns(run, c)
         if slides:
@@ -103,7 +103,7 @@ def set_crosswise_rows(run: Contacts) -> None:
 
 
 def turn_directions(run: Contacts) -> truth:
-    """Set the directions of slides that begin opposite to their friction; return whether one changed."""
+    """Set the directions of slides that begin opposite to their friction; return whether any has changed."""
     some: truth = False
     for c in range(N_CONTACTS):
         slides: truth = turns(run, c)
@@ -131,7 +131,7 @@ def own_part(run: Contacts, c: whole) -> real:
 
 
 def slip_pull(run: Contacts, c: whole) -> real:
-    """Return the contribution of a contact's greatest friction to its own slip."""
+    """Return the acceleration of a contact's slip that its own greatest friction causes."""
     normal: real = 0.0
     if NORMAL_ROW[c] != NONE:
         normal = max(run.force[NORMAL_ROW[c]], 0.0)
@@ -147,10 +147,10 @@ def close_contact(run: Contacts, c: whole) -> None:
 
 
 def row_rounding(run: Contacts, row: whole) -> real:
-    """Return the rounding of a row's motion that forces cause.
+    """Return the rounding error that forces cause in a row's motion.
 
-    Contacts that clamp a body may have forces far larger than their load, which cancel in the changes of
-    speeds. The size of a row does not show these.
+    Contacts that clamp a body may have forces far larger than their load. These forces cancel in the changes
+    of speeds, so the size of a row, which is computed from these changes, does not include them.
     """
     terms: real = 0.0
     for i in range(N_CONTACT_ROWS):
@@ -164,8 +164,8 @@ def row_rounding(run: Contacts, row: whole) -> real:
 
 
 def contradiction(run: Contacts, c: whole) -> real:
-    """Return how far forces and motion of a contact contradict its status, relative to the terms of its rows;
-    `wanted` gets the status that would agree.
+    """Return how far forces and motion of a contact contradict its status, relative to the sizes of its rows;
+    set `wanted` to the status with which they would agree.
     """
     worst: real = 0.0
     normal: real = 0.0
@@ -225,7 +225,9 @@ def change_status(run: Contacts, c: whole) -> None:
 
 
 def fastest_row(run: Contacts) -> real:
-    """Return the largest size of a row over its root; its square z²/A, an energy, compares all rows."""
+    """Return the largest ratio of a row's size to its root. Its square z²/A is an energy, so rows of
+    different units can be compared by it.
+    """
     energetic: real = 0.0
     for i in range(N_CONTACT_ROWS):
         if run.root[i] > 0.0:
@@ -234,10 +236,10 @@ def fastest_row(run: Contacts) -> real:
 
 
 def rows_hold(run: Contacts) -> truth:
-    """Return whether held rows have no motion, and slides that begin move along their directions.
+    """Return whether rows that hold have no motion, and slides that begin move along their directions.
 
-    A row that moves nothing is not held by any force. The slip of a contact that sticks must have no motion
-    in such a row either: at a dead centre the slip has no lever, but accelerates.
+    No force holds a row that moves nothing. But the slip of a contact that sticks must have no motion in such
+    a row either: at a dead centre the slip has no lever, but may accelerate.
     """
     energetic: real = 0.0
     energetic = fastest_row(run)
@@ -265,7 +267,7 @@ def rows_hold(run: Contacts) -> truth:
 
 
 def solve_directions(run: Contacts) -> None:
-    """Solve with the present statuses, and find the directions of slides that begin, by Newton's method."""
+    """Find the forces at the present statuses, with directions of slides that begin, by Newton's method."""
     turn_to_directions(run)
     for c in range(N_CONTACTS):
         set_rows(run, c)
@@ -286,7 +288,7 @@ def solve_directions(run: Contacts) -> None:
 
 
 def turn_back(run: Contacts) -> None:
-    """Turn all slip rows back to their given directions."""
+    """Turn all slip rows back to the directions in which they were given."""
     for c in range(N_CONTACTS):
         in_plane: truth = SLIP_ROW[c] != NONE and below(SLIP_ROW[c] + 1, SLIP_END[c])
         if in_plane:
@@ -305,7 +307,7 @@ def agrees(run: Contacts) -> truth:
 
 
 def find_idle_slides(run: Contacts) -> truth:
-    """Mark slides that begin, but do not move; return whether there are any."""
+    """Mark slides that should begin but have no acceleration (`idle`); return whether there are any."""
     some: truth = False
     for c in range(N_CONTACTS):
         run.idle[c] = 0.0
@@ -321,10 +323,11 @@ def find_idle_slides(run: Contacts) -> truth:
 
 
 def hold_idle_slides(run: Contacts) -> None:
-    """Let slides that begin, but do not move, stick as far as forces agree with it.
+    """Let idle slides, which have no acceleration, stick if their forces allow it.
 
-    A contact may begin to slide while its load is small, and then be held by redundant normals as others
-    begin to slide, too. In the run its slide would end at once, and begin again, without end.
+    In the search a contact may get the status of sliding while its load is small. When other contacts then
+    get this status, too, redundant normals may prevent its slip. In the run such a slide would end at once
+    and begin again, without end.
     """
     begins: truth = False
     begins = find_idle_slides(run)
@@ -354,10 +357,11 @@ def hold_idle_slides(run: Contacts) -> None:
 
 
 def release_moving_slip(run: Contacts) -> whole:
-    """Let the sticking contact slide that moves most, relative to its size; return which, or NONE.
+    """Let the sticking contact whose slip moves most, relative to its size, slide; return it, or NONE.
 
-    Rows that hold contradict each other where no force moves one of them relative to the others. Example: a
-    clutch at a dead centre. Then no friction is large enough for it to stick.
+    Some row that holds then still moves: rows contradict each other if no force moves one of them relative to
+    the others. In this case, for instance that of a clutch at a dead centre, no friction is large enough for
+    the contact to stick.
     """
     fastest: whole = NONE
     most: real = HOLDS
@@ -382,10 +386,11 @@ def release_moving_slip(run: Contacts) -> whole:
 
 
 def try_statuses(run: Contacts) -> truth:
-    """Solve with the present statuses, and repeatedly change the status that contradicts the solution most;
-    return whether a solution agrees with all statuses.
+    """Find the forces at the present statuses, and repeatedly change the status that contradicts them most;
+    return whether the forces agree with all statuses in the end.
 
-    The contact changed last is changed again only if no other contradicts: it could alternate forever.
+    The contact that was changed last is changed again only if no other contradicts: it could alternate
+    between two statuses forever.
     """
     turn: whole = 0
     last: whole = NONE
