@@ -177,8 +177,8 @@ def _pivots(
 ) -> list[tuple[ConstraintRow, int]]:
     """Return rows, each with the position that it makes dependent.
 
-    The rate of this position is the dependent speed of the row. If this is not possible for all rows, all
-    pairs are chosen from numbers at the start of runs.
+    The rate of this position is the dependent speed of the row. If not all rows have such a position, all
+    pairs are chosen by an elimination with numbers at the start of runs.
     """
     system, elimination = equations.system, equations.reduction.elimination
     position_of = {p.speed: k for k, p in enumerate(found) if p.speed is not None}
@@ -263,7 +263,8 @@ class Variable:
 class Tangent:
     """δẋ and δy along a direction δx of symbols; each unit vector as δx gives a column of A and C.
 
-    The elements of A of a chain grow with the square of the length, these expressions only with the length.
+    For a chain the number of elements of A grows with the square of the length, but these expressions grow
+    only in proportion to the length.
     """
 
     direction: tuple[Expr, ...]
@@ -272,7 +273,7 @@ class Tangent:
 
 
 class Entries(Mapping[Element, Expr]):
-    """Elements of a matrix; elements of a solution are written out when the first one is requested."""
+    """Elements of a matrix: known ones, and those of a ``solution``, written out when one is requested."""
 
     def __init__(self, known: Mapping[Element, Expr], solution: ColumnSolution, matrix: str) -> None:
         self.known = known
@@ -430,7 +431,7 @@ class _Linearised:
         dependent = tuple(self.positions[d].name for d in self.loops.dependent)
         algebraic = tuple(self.loops.dependent) if self.open_loops else ()
         if solution is not None:
-            # mypy: an Entries is read as the table is.
+            # mypy: an Entries is only read, like the dict that it replaces.
             A, B = (Entries(x, solution, name) for x, name in ((A, "A"), (B, "B")))  # type: ignore[assignment]
         matrices = (A, B, C, D, basis, dependent, tangent, solution, algebraic)
         return LinearForm(self.states, tuple(self.inputs), shown, *matrices)
@@ -558,7 +559,7 @@ class _Linearised:
             speeds = tangents(self._speed_rates, moving)
         else:
             speeds = self.implicit.along(moving)
-            # The rates of speeds may occur in outputs, too; symbols are in already.
+            # The rates of speeds may occur in outputs, too. Rates that are symbols are in `moving` already.
             known = zip(self._speed_rates, speeds, strict=True)
             moving |= {rate: change for rate, change in known if rate.args and not rate.constant}
         position_rates = [self.positions[k].rate for k in self.independent]

@@ -29,8 +29,8 @@ from armillary.program.targets.targets import StepSection
 # independent variables (linearization.py).
 
 PARTIAL_RATES = "partial_rates"
-# Steps use differences if the number of states times the operations of their rates is larger than this:
-# compiling longer code takes minutes.
+# If the number of states times the operations of their rates is larger than this, steps use difference
+# quotients: longer code would take minutes to compile.
 _WRITTEN_OUT = 400_000
 _SEARCHED = 3000  # most nodes in which common factors are searched for
 _SMALL = 16  # most states for which equations are dense without a comparison
@@ -41,9 +41,9 @@ def with_partial_rates(
 ) -> DerivedEquations:
     """Return the equations with a section of the partial derivatives of their rates.
 
-    Equations with functions without derivatives, and large equations that are not sparse, are returned
-    unchanged. ``sparse`` allows sparse equations for steps. With ``like``, the program of another
-    configuration, the result is sparse exactly if ``like`` is sparse.
+    Equations are returned unchanged if one of their functions has no derivative, or if they are large and not
+    sparse. ``sparse`` allows sparse equations for steps. With ``like``, the program of another configuration,
+    the result is sparse exactly if ``like`` is sparse.
     """
     program = equations.program
     if program.partial_rates:
@@ -102,8 +102,8 @@ def _is_quicker(structure: SparseStructure, program: Program, operations: int) -
     """Return whether sparse equations take less time than dense ones.
 
     The estimates, in ns for a step of eight stages, were fitted to cables: with 10, 20, 40 and 200 segments a
-    step takes 35, 79, 160 and 900 µs by sparse equations, 22, 83, 560 and 48,000 µs by dense equations (the
-    last time is for differences).
+    step takes 35, 79, 160 and 900 µs by sparse equations, and 22, 83, 560 and 48,000 µs by dense equations
+    (the last time is for difference quotients).
     """
     states, known = len(program.state), set(program.state)
     unknowns = sum(rate not in known for rate in program.derivatives.results)  # q̇ = u needs no solution
@@ -141,9 +141,9 @@ class Factors:
 
     @cached_property
     def order(self) -> dict[int, list[int]]:
-        """Unknowns from the ground outwards, branch by branch, each with the unknowns of its row of L.
+        """Unknowns k from the ground outwards, branch by branch, each with the unknowns j of factors L_jk.
 
-        The unknowns of a row are in the order of elimination, last first.
+        The unknowns j are sorted by elimination, the last one first.
         """
         late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
         rows = {k: sorted(row, key=lambda j: late[j]) for k, _, row in self.steps}
@@ -173,7 +173,7 @@ class Factors:
         return found
 
     def reach(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Return the unknowns where the forward solution is not zero, and those where the solution is not.
+        """Return the unknowns where the forward solution is not zero, and those where x is not zero.
 
         ``right`` are the unknowns at which the right side is not zero.
         """
@@ -242,7 +242,7 @@ class ColumnSolution:
         return frozenset(found | set(column.added))
 
     def places(self, matrix: str) -> list[tuple[int, int]]:
-        """Return (row, column) of the elements of a matrix that the columns give."""
+        """Return (row, column) of the elements of ``matrix``, "A" or "B", that the columns contain."""
         return [
             (self.rows[k], column.index)
             for column, reached in zip(self.columns, self.reached, strict=True)
@@ -271,7 +271,7 @@ class ColumnSolution:
         return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
 
     def single(self, column: SolvedColumn) -> int | None:
-        """Return the unknown of a column of the symmetric inverse that T does not use; None for others."""
+        """Return the unknown of a column of the symmetric inverse; None for others, and if T uses it."""
         turned = {k for row in self.factors.turned.values() for k in row}
         (k, value), *others = column.right.items()
         if others or column.added or k in turned or value.kind != "number":
@@ -280,7 +280,7 @@ class ColumnSolution:
 
     @cached_property
     def _numbers(self) -> Counter[Expr]:
-        """The numbers in right sides that are not zero at one unknown only, with their counts."""
+        """The numbers in right sides that have a single element, with their counts."""
         singles = [next(iter(c.right.values())) for c in self.columns if len(c.right) == 1]
         return Counter([x for x in singles if x.kind == "number"])
 
@@ -290,8 +290,8 @@ class Group:
     """Columns that are solved together."""
 
     columns: tuple[SolvedColumn, ...]
-    right: tuple[int, ...]
-    added: tuple[int, ...]
+    right: tuple[int, ...]  # unknowns at which a right side is not zero
+    added: tuple[int, ...]  # unknowns with addends
     near: frozenset[int]  # unknowns at which the forward solution is not zero
     wanted: frozenset[int]  # unknowns of the solution that are computed
 

@@ -3,8 +3,8 @@
 Branch packs (branch_packs.py) follow the states of branches that are alike; they end where the branches
 differ, as a steered axle differs from a rigid one. This file compares the operations themselves:
 
-1.  Every operation gets four numbers. The first stands for its kind; the others also for the operations
-    around it, up to a distance of three (after Weisfeiler and Leman).
+1.  Every operation gets four numbers. The first stands for its kind; the others stand also for the operations
+    around it, up to the distances one, two and three (after Weisfeiler and Leman).
 2.  If a number occurs exactly as often as there are lanes, its operations are the lanes of a pack, a seed.
 3.  Packs grow from seeds along operands and users that correspond in all lanes without ambiguity: by numbers
     of the largest distance, then by numbers of smaller distances and the packs around them.
@@ -37,10 +37,10 @@ def repeated_packs(
     branches: Sequence[Pack],
     choose: Callable[[Sequence[Pack]], Sequence[Pack]],
 ) -> list[Pack]:
-    """Return packs of at most ``width`` lanes, a power of two, users first, without circular dependences.
+    """Return packs without circular dependences, users first; ``width``, a power of two, is the most lanes.
 
-    The widest packs are chosen first. The other operations may become pairs: those in ``branches``, and pairs
-    that grow from them.
+    The widest packs are chosen first, by ``choose``. The other operations may become packs of two lanes:
+    those in ``branches``, and others that grow from them.
     """
     graph = _Graph(nodes)
     found: dict[int, tuple[int, ...]] = {}
@@ -152,7 +152,7 @@ class _Graph:
     def _rank(
         self, x: Expr, y: Expr, mate: int | None, home: dict[int, tuple[int, ...]], equal: bool
     ) -> tuple[bool, ...]:
-        """Return the sort key of y as the counterpart of x: True for each fault, most important first."""
+        """Return the sort key of y as a counterpart of x: whether it fails each test, the main one first."""
         at = self.index.get(y, -1)
         alike = x.kind == y.kind and (x.kind != "symbol" or x.data.role == y.data.role)
         return mate != at or mate is None, y is not x, at in home, not alike, not equal
@@ -238,6 +238,7 @@ class _Growth:
                 again = []
 
     def _beside(self, column: tuple[int, ...], edges: Sequence[list[_Edge]]) -> int:
+        """Take packs among the operands or users of a column, as ``edges`` says; return their number."""
         taken = 0
         for distance in (DISTANCE, 1, 0):
             numbers = self.graph.numbers[distance]
@@ -269,7 +270,7 @@ class _Growth:
 
 
 def _without_circles(graph: _Graph, home: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the columns, users first; give up columns whose operations wait for each other."""
+    """Return the columns, users first; remove columns from ``home`` whose operations wait for each other."""
     missing = [len({x for x, _ in below}) for below in graph.operands]
     open_lanes = {column[0]: len(column) for column in home.values()}
     ready = deque([i for i, count in enumerate(missing) if not count])

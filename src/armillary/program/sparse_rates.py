@@ -1,17 +1,19 @@
-"""The linear equations of implicit steps as sparse equations: the graph of the rates in place of ∂f/∂y.
+"""The linear equations of implicit steps as sparse equations, with the elements of the graph of the rates.
 
 In relative coordinates ∂f/∂y of a chain is full, although the cost of the rates grows linearly with the
-length. So the intermediate values z of the rates are unknowns, in addition to the increments w of the states,
+length. So the increments of intermediate values z of the rates are unknowns, in addition to the increments w
+of the states,
 
     w/g − ∂f/∂y w − ∂f/∂z z = r
         −∂z/∂y w − ∂z/∂z z + z = 0
 
-(Griewank, Walther (2008), Evaluating Derivatives, section 9.3). Intermediate values with few operands and few
-users are eliminated here, symbolically, by the chain rule. The other unknowns are eliminated numerically in
-each step, in levels from one end of the graph to the other, within a level by the fewest neighbours
-(Markowitz 1957). In a tree this leads from the leaves to the root: a cable takes 480 operations a segment,
-and its factors have 200 elements a segment. Without levels it takes twice as many operations, since couplings
-between eliminated values grow from both sides of a gap.
+with g and r of solver/linearly_implicit.py (Griewank, Walther (2008), Evaluating Derivatives, section 9.3).
+Intermediate values with few operands and few users are eliminated here, symbolically, by the chain rule. The
+other unknowns are eliminated numerically in each step, in levels from one end of the graph to the other;
+within a level the unknown with the fewest neighbours comes first (Markowitz 1957). In a tree this order leads
+from the leaves to the root: a cable takes 480 operations per segment, and its factors have 200 elements per
+segment. Without levels it takes twice as many operations: elimination then begins in several places, and the
+values between two of them are coupled from both sides.
 
 Pivots are on the diagonal, which is never structurally zero: it is 1 or 1/g before elimination. The step
 detects a pivot that cancels (solver/linearly_implicit.py).
@@ -31,9 +33,9 @@ from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first
 
-# An intermediate value with p operands and s users is eliminated symbolically up to this (p − 1)(s − 1). With
-# 0, 1 and 2, each step takes 820, 460 and 1,050 operations for a segment of a cable: with more, values of
-# bodies that are not neighbours are coupled.
+# An intermediate value with p operands and s users is eliminated symbolically if (p − 1)(s − 1) is not above
+# this limit. With the limits 0, 1 and 2 a step takes 820, 460 and 1,050 operations per segment of a cable:
+# higher limits couple values of bodies that are not neighbours.
 _FEW = 1
 _LEVELS = (1, 4)  # numbers of levels that are merged into one on trial; the cheapest elimination is kept
 _HUB = 4  # a value with more neighbours than this many times the mean is left out of distances
@@ -47,8 +49,8 @@ class SparseStructure:
     Row i of the factors has the elements `row_start[i]` … `row_start[i + 1]`; from `upper_start[i]` on they
     lie to the right of the diagonal. `column` has their columns. `entry_start` and `entry_column` are the
     same for the elements of the equations, which are the results of the section of partial derivatives.
-    `state_of` is the state of a row, −1 if the row belongs to an intermediate value. `forward` has the rows
-    in the order in which values follow from each other.
+    `state_of` is the state of a row, −1 if the row belongs to an intermediate value. `forward` lists the rows
+    of intermediate values, operands before users, and then those of states.
     """
 
     row_start: tuple[int, ...]

@@ -103,7 +103,7 @@ def textbook(
 
 
 def _in_steps(roots: Sequence[Expr]) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
-    """Return the roots as expressions of intermediate values, and (value, definition) of these in order."""
+    """Return the roots with symbols for intermediate values, and (symbol, definition) of each, in order."""
     whole = section("", [""] * len(roots), roots)
     names = {node: name for node, name in assigned_names(whole).items() if not _is_trig(node)}
     steps, results = in_steps(whole.results, names)

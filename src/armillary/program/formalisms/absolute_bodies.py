@@ -132,7 +132,7 @@ def node_load(
 
 
 def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Scalar]:
-    """Return the elements of the mass matrix of modes with v, modes and w, by pairs of speeds.
+    """Return the elements of the mass matrix that couple modes with v, modes and w, by pairs of speeds.
 
     ``rows`` are the directions of v in body axes.
     """
@@ -150,8 +150,8 @@ def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, E
 def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
     """Return (force, moment, remainders) of modal speeds.
 
-    Force and moment are inertia forces in body axes; the remainder of each mode's equation consists of
-    2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ.
+    Force and moment are inertia forces in body axes. The remainder of a mode's equation is
+    w·c − ½ w·(∂J/∂η) w + Kη + Cξ, with c = 2 Σ ξ A of the deformation (``coriolis``).
     """
     assert part.modes is not None
     w, shape = part.w, part.modes.shape
@@ -181,7 +181,7 @@ def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
 class JointSteps:
     """A joint's steps by kind: slides, turns, or one step that rotates freely (``whole``).
 
-    Axes are those of the description.
+    Axes are given by their components in the description.
     """
 
     slides: tuple[Slide, ...]
@@ -281,7 +281,7 @@ class AbsoluteBodies:
         return ZEROS if index == GROUND else self._frame(index).velocity
 
     def components(self, vector: Vector, index: int, plain: Undimensioned) -> Triple:
-        """Return a vector in a part's axes (or the ground's), by absolute rotations of parts."""
+        """Return the components of a vector in the axes of part ``index``, or in those of the ground."""
         own: Triple = ZEROS
         ground: Triple = ZEROS
         for frame, triple in vector.by_frame().items():
@@ -424,10 +424,10 @@ def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Scalar]:
 
 
 def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
-    """Return (force, moment, modal): the inertia forces of a part for steady speeds.
+    """Return (force, moment, modal): the inertia forces of a part at constant speeds.
 
-    They are R (w × (w × h)) in ground axes and w × J w about the origin in body axes, both with the parts of
-    modal speeds, and the remainders of the modes' equations.
+    The force is R (w × (w × h)) in ground axes, and the moment w × J w about the origin in body axes; both
+    include terms of modal speeds. ``modal`` has the remainders of the modes' equations.
     """
     h = part.deformed_first
     centrifugal = cross_triples(part.w, named(cross_triples(part.w, h), f"wh_{part.name}"))

@@ -6,8 +6,9 @@ velocity, both in the parent's axes,
     D = ρ − a      displacement from the joint's place      Ḋ = R_Pᵀ(v_C − v_P) − w_P × ρ
     w = S w_C − w_P
 
-with a the joint's place in the parent. The constraints set these speeds to zero: for translations n·Ḋ along
-the normals n of the slides (without slides, all of v_C − v_P − R_P(w_P × a) in ground axes), for rotations
+where a is the joint's place in the parent. The constraints set the following speeds to zero: for translations
+n·Ḋ along the normals n of the slides (without slides, all of v_C − v_P − R_P(w_P × a) in ground axes), for
+rotations
 
     no turn        w_C − Oᵀw_P          the orientation O is constant
     one turn       b₁·w, b₂·w           b₁ and b₂ are perpendicular to the axis
@@ -86,7 +87,7 @@ class _Joint:
     parent: Matrix  # R_P
     directions: list[Triple]
     axes: list[Triple] | None
-    ends: list[Triple]  # the turns' axes in the child's axes at zero coordinates; the last is the same at all
+    ends: list[Triple]  # the turns' axes in the child's axes at zero coordinates; the last axis stays there
 
 
 def _joint_of_part(parts: AbsoluteBodies, index: int) -> _Joint:
@@ -173,7 +174,7 @@ def rotation_vector(small: Matrix) -> Triple:
 
 
 def _normals(axes: Sequence[Triple]) -> list[Triple]:
-    """Return directions perpendicular to one or two axes; coordinate axes if these are perpendicular."""
+    """Return directions perpendicular to one to three axes, if possible with a coordinate axis among them."""
     if len(axes) == 2:
         return [cross_triples(axes[0], axes[1])]
     if len(axes) == 3:

@@ -29,8 +29,8 @@ from armillary.untyped import DataTable
 class Formalism:
     """A way to derive equations of motion.
 
-    ``kind`` is the class of the derived equations. This class determines the uses that are refused, the
-    family of integration methods and, by the runtime's table ``MODELS``, the class of the model.
+    ``kind``, the class of the derived equations, determines the uses that are refused, the family of
+    integration methods and, by the runtime's table ``MODELS``, the class of the model.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Derivation:
         )
 
 
-_MANY = 500_000  # after moving so many objects to the old generation, a full collection is made
+_MANY = 500_000  # objects that are moved to the old generation before a full collection is made
 _put_aside = 0
 _frozen_by_others = False  # not checked again once True: counting frozen objects takes up to 0.1 s
 

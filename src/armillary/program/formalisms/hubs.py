@@ -1,7 +1,8 @@
 """Hubs and branches of a tree, and the contributions of branches to the equations of their hub.
 
-An articulated inertia is a general symmetric 6×6 matrix about a link's origin, in the link's axes. With the
-angular and linear acceleration (α, a) without the remainders,
+An articulated inertia is a general symmetric 6×6 matrix about a link's origin, in the link's axes. Let (α, a)
+be the angular and linear acceleration of the link without the remainders (the parts of accelerations that do
+not depend on rates of speeds). Then the wrench on the link is
 
     n = J α + H a + p_n        f = Hᵀ α + M a + p_f
 
@@ -202,7 +203,8 @@ def _is_hub_kind(link: Link) -> bool:
 #
 #     A a + B α = v_trans        C a + D α = v_rot
 #
-# about the hub's origin and in its axes, with a and α its linear and angular acceleration without remainders.
+# about the hub's origin and in its axes; a and α are the hub's linear and angular acceleration without the
+# remainders.
 # Source: Allard (2018), eqs. 61 to 75.
 
 # Indices of a hub's six accelerations among the unknowns of a branch, a before α.
@@ -213,7 +215,7 @@ NOTHING = Articulated((ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), (ZEROS, ZERO
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """Terms of a branch in the equations of its hub, without the inertia of the branch if it were rigid."""
+    """Terms that a branch adds to the equations of the hub and its branches as one rigid body."""
 
     branch: str
     hub: str

@@ -5,7 +5,8 @@ runs start from these states and show them. In expressions of the description, s
 the symbols keep their meaning: amplitudes of the body's real shapes, and their rates.
 
 The formulations give ẇ_0 of the reference body and the accelerations of hinges, rotors and modes. They leave
-out translation, which follows from F/M and the motion of o_0 relative to the system's mass centre.
+out translation, which follows from F/M and the motion of o_0, the reference body's undeformed mass centre,
+relative to the mass centre of the system.
 """
 
 from __future__ import annotations
@@ -241,7 +242,7 @@ def _vehicle(
     reduction: Reduction,
     found: HingedGroups,
     total: Scalar,
-    turned: dict[str, ComplexAppendage],
+    complex_ones: dict[str, ComplexAppendage],
     loads: VehicleLoads,
     armatures: Mapping[Expr, Scalar],
     read: Reader,
@@ -258,8 +259,8 @@ def _vehicle(
         for body in group.flexible:
             place, pairs = found.placements[body.name], loads.nodes.get(body.name, {})
             appendages.append(
-                spinning_appendage(turned[body.name], place, group, pairs, read)
-                if turned
+                spinning_appendage(complex_ones[body.name], place, group, pairs, read)
+                if complex_ones
                 else appendage(body, place, group, total, pairs, read)
             )
         parts.append(
@@ -350,7 +351,7 @@ def _own(vehicle: Vehicle, solution: VehicleSolution, order: list[int], g: int) 
 def _modal_rates(
     found: HingedGroups,
     order: list[int],
-    turned: dict[str, ComplexAppendage],
+    complex_ones: dict[str, ComplexAppendage],
     solution: VehicleSolution,
     speeds: dict[int, Scalar],
     index: dict[Expr, int],
@@ -361,11 +362,11 @@ def _modal_rates(
     for body, gained in zip(bodies, solution.modes, strict=True):
         assert body.flex is not None
         flex = body.flex
-        if body.name in turned:
+        if body.name in complex_ones:
             N = len(flex.speeds)
             delta, eta = gained[:N], gained[N:]
             states |= dict(zip(flex.coordinates, delta, strict=True))
             states |= dict(zip(flex.speeds, eta, strict=True))
-            gained = turned[body.name].rate(delta, eta)
+            gained = complex_ones[body.name].rate(delta, eta)
         speeds |= {index[u]: value for u, value in zip(flex.speeds, gained, strict=True)}
     return states

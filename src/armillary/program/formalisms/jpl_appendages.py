@@ -40,9 +40,9 @@ from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Partic
 
 # Appendages of MBDYFN and MBDYFL from the flexible parts of a description.
 #
-# An appendage has the part's modes, in the axes of its group and about the group's mass centre o. JPL's
-# programs have the reduced modal mass M − PᵀP/M_total: a unit matrix for modes normalised with it
-# (``total_mass=``), and valid for any other basis of the same shapes. Second-order terms are dropped.
+# An appendage has the part's modes, in the axes of its group and about the group's mass centre o. Its modal
+# mass is M − PᵀP/M_total, as in JPL's programs. This is a unit matrix if the modes were normalised with it
+# (``total_mass=``), but any other basis of the same shapes may be used. Second-order terms are dropped.
 
 Pairs = Mapping[str, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
 
@@ -113,7 +113,7 @@ def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
 #
 #     y = W q        ẏ = W q̇        W = (φᵀ Mn φ)⁻¹ φᵀ Mn
 #
-# which is exact if these shapes span the complex modes: always, unless some shapes were left out.
+# which is exact if these shapes span the complex modes, that is, unless some shapes were left out.
 
 _APART = 1e-9  # largest coherence of damping between two modes that counts as a rounding error
 

@@ -108,7 +108,7 @@ class Blocks:
 
     @cached_property
     def sums(self) -> list[list[Matrix]]:
-        """Σ X_kr as [a][b], over all k beyond connection a and r beyond connection b; 0: no restriction."""
+        """Σ X_kr as [a][b], over all bodies k carried by body a (a included) and r carried by b."""
         reach = [[r for r in range(self.count) if self.vehicle.beyond(k, r)] for k in range(self.count)]
         found: list[list[Matrix]] = [[ZERO_MATRIX] * self.count for _ in range(self.count)]
         for a in range(self.count):
@@ -132,7 +132,7 @@ class Blocks:
         return found
 
     def reach(self, k: int, connection: int) -> Triple:
-        """Σ_r e(h,r) D_rk for the hinges of a connection; connection 0 means all r."""
+        """Σ_r e(h,r) D_rk for the hinges h of body ``connection``; for the reference body, 0, over all r."""
         return add(*(self.D[r][k] for r in range(self.count) if self.vehicle.beyond(connection, r)))
 
     def gyration(self, k: int, gained: Sequence[Triple]) -> Triple:
@@ -242,8 +242,8 @@ class Assembled:
     def hinge_torques(self, x: list[Scalar], applied: list[Scalar]) -> list[Scalar]:
         """Return the torques at the hinges.
 
-        To the applied torque of a prescribed hinge, the torque that its motion needs is added, from the
-        dropped row.
+        For a prescribed hinge, the torque that its motion needs is found from the dropped row and added to
+        the applied torque.
         """
         found = []
         for h, torque in enumerate(applied, start=3):
@@ -281,7 +281,7 @@ class ModalColumns:
 def connection_carries(
     vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[ModalColumns], number: int
 ) -> list[bool]:
-    """Return e(j,k): whether each connection lies between the reference body and an appendage's body k.
+    """Return e(j,k) for the bodies ``ends``: whether each is, or carries, the body k of an appendage.
 
     The report's listings have the number of the appendage instead of k, which makes its Fig. 9 wrong.
     """
@@ -337,7 +337,7 @@ def assemble_equations(
 #     p = Σ m φ        h = Σ (m r × φ + I θ)        J' = Σ (m (2 r·φ 1 − r φᵀ − φ rᵀ) + [θ] I − I [θ])
 #
 # are constants, and the equations need no other data of the nodes. J' is the change of inertia by the shape,
-# and ½ w·J' w is the work on the shape of the inertia forces −m w × (w × r) and −w × I w.
+# and ½ w·J' w is the work that the inertia forces −m w × (w × r) and −w × I w do on the shape.
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,8 +56,8 @@ from armillary.program.formalisms.jpl_vehicle import (
 
 # MBDYFN: a nonlinear tree; appendages are on bodies that nominally do not rotate.
 #
-# With F the bodies that carry appendages, c_k = −(1/M_k) Σ P η, and X as in jpl_blocks.py with the undeformed
-# inertia,
+# In k∈F and r∉F, F is the set of bodies that carry appendages; elsewhere it is the total force. With
+# c_k = −(1/M_k) Σ P η, and X as in jpl_blocks.py with the undeformed inertia,
 #
 #     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)
 #         + M Σ_{r≠k, r∉F} D_kr × (w_r × (w_r × D_rk)) − [k∉F] w_k × Φ_kk w_k

@@ -339,7 +339,8 @@ def _towards(vehicle: Vehicle, k: int, j: int) -> Triple:
 #
 # If ψ̈ is known, the body's inertia includes the rotor's axial inertia, and the torque is −a G ψ̈ − w_k × a G
 # ψ̇. (The report combines the first torque with the second inertia, which is 7 per cent wrong in a test
-# against explicit rotor bodies.) Both effects are torques in the equations, so no formulation drops terms.
+# against explicit rotor bodies.) Rotors enter the equations only as torques and inertias of bodies, so no
+# formulation drops any of their terms.
 #
 # Source: Fleischer and Likins (1975), sections III.A and III.B.
 

@@ -1,6 +1,6 @@
 """The program of a system whose states are coordinates and momenta.
 
-The speeds are functions of the states: each evaluation solves for them, and they replace the speeds of the
+Each evaluation solves for the speeds as functions of the states, and uses them in place of the speeds of the
 description. Two sections of the program are additional to those of other programs:
 
     momenta         the momenta from coordinates and speeds; the speeds are inputs that follow the state

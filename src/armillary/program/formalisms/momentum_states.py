@@ -68,7 +68,9 @@ SOLUTIONS = ("matrix", "recursion")  # two methods of solving for the speeds
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """Mass and first moment of all links from a joint outwards, and free fall, in the link's axes."""
+    """Mass and first moment of all links from a joint outwards, and the acceleration of free fall, in the
+    link's axes.
+    """
 
     mass: Scalar
     first: Triple
@@ -115,10 +117,10 @@ def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
 
 
 def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[Weight]:
-    """Return the composite mass and first moment of every link, named as in the mass matrix, and free fall.
+    """Return the composite mass and first moment of every link, and its acceleration of free fall.
 
-    Free fall is the tree's gravity, unless ``falls_of`` has another value for a link on the ground, which
-    then also applies to all links beyond this link.
+    Free fall is the tree's gravity, unless ``falls_of`` has another value for the link on the ground that
+    carries the link. First moments are named as in the mass matrix.
     """
     given = falls_of or {}
     masses = [link.mass for link in tree.links]
@@ -202,9 +204,9 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], method: str) -> dic
 
 # Conjugate momenta of modes, their rates, and the momentum of modal speeds.
 #
-# With the modal integrals of model/flexible/part.py at the present deformation, and columns
-# φ_p = (Jl θ_p, ψ_p), by which mode p moves a link k at one of the nodes (or the flexible link itself, if it
-# is held at a node), in the axes of link k,
+# The modal integrals are those of model/flexible/part.py at the present deformation. φ_p = (Jl θ_p, ψ_p), in
+# the axes of link k, is the motion that mode p gives a link k at one of the nodes (or the flexible link
+# itself, if it is held at a node); Jl is defined in model/flexible/deformation.py. With these
 #
 #     π_p = P_p·v + H_p·ω + (Mξ)_p + Σ_k φ_p·(n, f)_k
 #     π_p' = ½ ω·(∂J/∂η_p) ω + v·(ω × P_p) + ω·(∂H/∂η_p) ξ + v·(∂P/∂η_p) ξ + P_p·g − (Kη + Cξ)_p + applied
@@ -388,7 +390,7 @@ class FreeRoot:
         }
 
     def fall(self, tree: Tree, masses: Sequence[Weight], force: Triple) -> dict[int, Triple]:
-        """Return {link on the ground: gravity relative to the mass centre}; ``force`` is P'."""
+        """Return gravity relative to the mass centre, by the link on the ground; ``force`` is P'."""
         if self.held:
             return {}
         mass = masses[self.base].mass

@@ -161,8 +161,9 @@ def flexed_acceleration(
 
 # Links that are connected by gears, eliminated as one group in the recursion.
 #
-# With x the independent unknowns of a group, k the constant factors of its joints' accelerations in terms of
-# x, and (α, a) the acceleration of the hub that carries the group, without its known part,
+# Let x be the independent unknowns of a group, k the constant factors of its joints' accelerations in terms
+# of x, and (α, a) the acceleration of the hub that carries the group, without the remainders (the parts of
+# accelerations that do not depend on rates of speeds). Then
 #
 #     M x + Wᵀ (α, a) = f      W = Σ_d k_d U_d      M_rs = Σ_d k_dr s_d·(own_s + below_s) + k_ds s_d·below_r
 #
@@ -271,8 +272,8 @@ def _scale_wrench(a: Wrench, k: Scalar) -> Wrench:
 
 # Articulated bodies: elimination joint by joint, at a cost linear in the number of links.
 #
-# About a link's origin, in the link's axes, with (α, a) its angular and linear acceleration without the
-# remainders:
+# Let (α, a) be the angular and linear acceleration of a link without the remainders. About its origin and in
+# its axes
 #
 #     n = J α + H a + p_n        f = Hᵀ α + M a + p_f
 #
@@ -307,7 +308,7 @@ class JointAcceleration:
 def accelerations(
     tree: Tree, applied: AppliedLoads, *, at_rest: bool = False, gears: Gears = _NO_GEARS
 ) -> dict[int, Scalar]:
-    """Return x by speed index; if ``at_rest``, from the applied loads alone, at rest and without gravity.
+    """Return x by speed index; if ``at_rest``, by applied loads alone, at zero speeds and without gravity.
 
     Speeds that ``gears`` connect are eliminated with their group of links; see ``GearGroup``.
     """

@@ -9,8 +9,9 @@ In addition to the sections of every program there are three that integrators ca
     residuals   the positions of the constraints, then their speeds, which are zero if the constraints hold
     place       absolute coordinates and speeds from joint coordinates and speeds
 
-The other inputs of these sections follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight
-of the motion, and σ of constraints with and without a position form.
+The other inputs of these sections follow the state in one work vector: the joints' speeds, λ₀, the targets ρ,
+the weight of the motion, and the softness σ of constraints with and without a position form
+(redundant_equations.py).
 """
 
 from __future__ import annotations

@@ -127,10 +127,10 @@ def _wrench(
 # own constraints, eliminated last, are coupled to each other. No pivot vanishes: M is positive definite, and
 # a joint's constraints are independent in the speeds of the part that the joint carries.
 #
-# A part without mass or inertia makes M singular although the motion is determined. Then α BᵀB is added to M,
-# and α Bᵀ(ρ − φ γ) to f, for its constraints, with α the mass or inertia of the system: this changes nothing
-# if B v̇ = ρ − φ γ, and the sum is positive definite if the constraints and other parts' inertia determine
-# the motion. The armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
+# A part without mass or inertia makes M singular although the motion is determined. Then, for the constraints
+# on the part, α BᵀB is added to M and α Bᵀ(ρ − φ γ) to f, where α is the mass or inertia of the system. This
+# changes nothing if B v̇ = ρ − φ γ, and M is then positive definite if the constraints and other parts'
+# inertia determine the motion. The armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
 
 SINGULAR = 1e-12  # M is singular if an eigenvalue is below this share of the largest
 
@@ -143,7 +143,7 @@ class Inputs:
 
     multipliers: tuple[Expr, ...]  # λ₀
     targets: tuple[Expr, ...]  # ρ
-    weight: Expr  # 1: motion with f and γ; 0: projection
+    weight: Expr  # φ, 1 for motion with f and γ, 0 for projection
     softness: tuple[Expr, Expr]  # σ of constraints with a position form, and of those without
 
     @property
@@ -166,7 +166,7 @@ class Bordered:
         self.matrix: dict[tuple[Expr, Expr], Scalar] = {}
         for part in parts.parts:
             self.matrix |= mass_block(part)
-        # Right sides of the constraints, for B v̇; in projections for B v or the rate of a gap.
+        # Right sides of the constraints, the values of B v̇; in projections, of B v or of the rate of a gap.
         self.goals = [
             fn.named(minus(rho, times(inputs.weight, gamma)), "goal")
             for rho, gamma in zip(inputs.targets, gammas, strict=True)

@@ -112,7 +112,7 @@ def implicit_equations(
 ) -> ImplicitEquations:
     """Return the mass matrix and force array of a tree under loads.
 
-    Turns of ``separable`` speeds that can be eliminated at once are in the field ``separate``, not in M.
+    Turns of ``separable`` speeds that can be eliminated beforehand are in the field ``separate``, not in M.
     """
     matrix, turns = separated_masses(tree, separable)
     force = force_array(tree, applied, {turn.freedom.index for turn in turns})
@@ -208,7 +208,7 @@ def geared_tree(reduction: Reduction) -> GearedTree:
 
 
 def _back_substitution(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-    from armillary.program.formalisms.back_substitution import accelerations  # takes some 6 ms
+    from armillary.program.formalisms.back_substitution import accelerations  # the import takes some 6 ms
 
     return accelerations(tree, applied, at_rest=at_rest)
 
@@ -266,7 +266,7 @@ RECURSIVE = AccelerationFormalism(
 BACK_SUBSTITUTION = AccelerationFormalism(
     "back_substitution", "back-substitution", derive_tree, contacts=True, rates=_by_tree(_back_substitution)
 )
-AUTO = Formalism("auto", "kane", derive_tree, contacts=True)  # the cheaper one of the first two
+AUTO = Formalism("auto", "kane", derive_tree, contacts=True)  # the cheaper one of KANE and RECURSIVE
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def count(roots: Iterable[Expr]) -> Operations:
 
 
 def count_nodes(nodes: Iterable[Expr]) -> Operations:
-    """Return the operations of those of these nodes that are not constant."""
+    """Return the operations of the nodes that are not constant."""
     return sum_operations([node for node in nodes if not node.constant])
 
 
@@ -141,7 +141,7 @@ def sum_operations(nodes: Iterable[Expr]) -> Operations:
 
 
 class Graph:
-    """Roots with the order of all nodes below them, which is computed once."""
+    """Roots, and all nodes that they hold in an order with operands first, which is computed once."""
 
     def __init__(self, roots: Sequence[Expr], source: tuple[Graph, dict[Expr, Expr]] | None = None) -> None:
         self.roots = list(roots)
@@ -178,13 +178,13 @@ class Graph:
 
         If ``make`` returns None, the node is the same operation on the new operands. Nodes not in ``among``
         are kept if their operands are unchanged. A pass changes few nodes; in their users only the names of
-        intermediate values change. Operands of such users are sorted again without simplification, which
-        requires that different nodes have different new names.
+        intermediate values change. The operands of such a user are only sorted again, without simplification.
+        This requires that different intermediate values still have different names.
         """
         new: dict[Expr, Expr] = {}
         apart: set[Expr] = set()  # nodes that changed in more than names and signs
         touched: set[Expr] = set()  # all nodes that changed
-        origin: dict[Expr, Expr] = {}  # of new intermediate values and calls
+        origin: dict[Expr, Expr] = {}  # the old node of each new intermediate value or call
         renew = new.__getitem__
         for node in self.order:
             before = node.args
@@ -222,10 +222,10 @@ class Graph:
         return self if roots == self.roots else Graph(roots, (self, new))
 
     def improve_others(self, roots: Sequence[Expr]) -> list[Expr]:
-        """Return other expressions with what the passes made of the nodes that they share with this graph.
+        """Return other expressions with the nodes of this graph replaced by what the passes made of them.
 
-        So they share the improved nodes, too. Nodes that a pass dissolved are rebuilt on its new nodes, and
-        intermediate values that it dissolved keep their names.
+        A node that a pass removed from the graph is rebuilt from the pass's new nodes; a removed intermediate
+        value keeps its name.
         """
         made: list[dict[Expr, Expr]] = []
         first = self

@@ -67,7 +67,7 @@ class Constants:
 def hoist(graph: Graph, constants: Constants) -> Graph:
     """Replace the constant terms of each sum, and the constant factors of each product, by one named operand.
 
-    Rebuilt sums may merge with others and bring more constants together, so this is repeated.
+    A rebuilt sum may merge with others and bring more constants together, so the replacement is repeated.
     """
     while not graph.hoisted:
         met = [n for n in graph.order if n not in constants.finished]
@@ -105,7 +105,7 @@ def holds_unnamed(node: Expr) -> bool:
 def _hoist_constants(graph: Graph, constants: Constants, holding: set[Expr]) -> Graph:
     def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.constant:
-            return node  # its variable users name it
+            return node  # it gets its name in nodes that use it and are not constant
         if node.kind == "sum":
             return _hoist_sum(node, args, constants)
         if node.kind == "product":
@@ -307,7 +307,7 @@ def _divisors(node: Expr) -> list[tuple[Expr, float]]:
 
 
 def _common_exponent(exponents: list[float]) -> float:
-    """Return the exponent of which all are multiples: −1, or −½ if there are roots."""
+    """Return the exponent of which all exponents are multiples: −1, or −½ if there are roots."""
     return -1 if all(n == int(n) for n in exponents) else -0.5
 
 
@@ -341,7 +341,7 @@ def inline(graph: Graph) -> Graph:
     return graph.rebuild_nodes(lambda node, args: args[0] if node in dissolved else None, dissolved)
 
 
-# Expanding: results that are linear in the same values, written as linear combinations of these.
+# Expanding: results that are linear in the same values are written as linear combinations of these values.
 
 Form = dict[Expr, Expr]  # constant factors by variable value; the factor of UNIT is the constant term
 
@@ -521,7 +521,7 @@ def spread(graph: Graph) -> Graph:
 
 
 def _open_product(term: Expr) -> list[tuple[float, Expr]] | None:
-    """Return the terms of a constant times a sum of constants and their multiples; None for anything else."""
+    """Return the terms of k (a + b y + …) multiplied out, for constant k and a; None for other products."""
     if term.kind != "product":
         return None
     moving = [(b, n) for b, n in zip(term.args, term.data[1], strict=True) if not b.constant]

@@ -1,6 +1,7 @@
-"""The removal of the drift of closed contacts after each step, as in closed loops.
+"""The removal of the drift of closed contacts after each step, in the same way as for closed loops.
 
-With gaps Φ and velocities γ of the rows that hold: q += N D λ with A λ = −Φ, and u += D λ with A λ = −γ.
+Let Φ be the gaps and γ the velocities of the rows that hold. Then N D λ with A λ = −Φ is added to q, and D λ
+with A λ = −γ to u, where q̇ = N u, and A and D are those of contact_targets.py.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from armillary.model.description import (
     Description,
 )
 
-FARTHER = 100.0  # longest shift that protects other contacts, in lengths of the shift that only removes drift
+FARTHER = 100.0  # longest shift that protects other contacts, relative to the shift that only removes drift
 
 
 def remove_drift(
@@ -86,9 +87,10 @@ def _keep_others_above(
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact closes up to TOUCH above its surface; levers may magnify this tenfold at other contacts. An open
-    contact that is already below its surface is about to close and is not protected. If nearly dependent rows
-    would make the shift more than FARTHER times as long, it is zero. Without drift (`far`) nothing moves.
+    A contact may close at a height of up to TOUCH above its surface; levers may magnify this height tenfold
+    at other contacts. An open contact that is already below its surface is about to close and is not
+    protected. If nearly dependent rows would make the shift more than FARTHER times as long, the shift is
+    zero. Contacts without drift (`far` is false) are not shifted.
     """
     ways = row_changes(rows, shift.changes)
     with_others = list(held)
@@ -103,7 +105,7 @@ def _keep_others_above(
             some = fn.or_(some, sinks)
     some = fn.rarely(some, "contact_sinks")
     other = rows.hold(gaps, with_others, some)
-    # g·A⁻¹ g is the square of the length of a shift in terms of the masses.
+    # −λ·g = g·A⁻¹ g, with the gaps g, is the square of the length of a shift, weighted by the masses.
     squares = [
         total([times(-1, times(x, g)) for x, g in zip(loads.forces, gaps, strict=True)])
         for loads in (other, shift)

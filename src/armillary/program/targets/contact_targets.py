@@ -80,8 +80,9 @@ class ContactGeometry:
 class ContactTargets:
     """The targets of contacts.
 
-    Rates of all speeds; forces by their symbols; events with their functions; changes of memories and speeds
-    by events; and the coordinates and speeds after the removal of drift (``corrected``).
+    ``rates`` has the rates of all speeds by index, ``forces`` the forces by their symbols, and ``guards`` the
+    functions of the ``events``. ``changes`` has the new values of memories and speeds after such an event,
+    and ``corrected`` the coordinates and speeds after the removal of drift.
     """
 
     rates: dict[int, Expr]
@@ -226,7 +227,7 @@ def contact_targets(
 
 
 def _apart(places: Sequence[tuple[int | None, tuple[int, ...]]]) -> list[tuple[int | None, tuple[int, ...]]]:
-    """Return all normal rows, then all slip rows, each as a separate contact."""
+    """Return the normal rows and then the slip rows of all contacts, as if they were separate contacts."""
     normals: list[tuple[int | None, tuple[int, ...]]] = [(n, ()) for n, _ in places if n is not None]
     return normals + [(None, slip) for _, slip in places if slip]
 
@@ -272,11 +273,12 @@ def _states(
 ) -> list[ContactState]:
     """Return the states of contacts without dimensions, with thresholds from sizes in this run.
 
-    ``rates`` of the ``speeds`` exclude forces of contacts. J has the columns of the ``moving`` speeds alone:
-    for these, ``driven`` are rates by forces of brakes alone, ``pushed`` by forces of all contacts. A contact
-    may be loaded by other contacts only; then a velocity that these forces give it within a tick of the time
-    is negligible. Velocities and accelerations of a contact may be small differences of large terms, as for
-    two bodies that fall together. So sizes are sums of magnitudes, Σ |J| |u| and Σ |J| |u̇|.
+    ``rates`` of the ``speeds`` exclude forces of contacts. J has columns for the ``moving`` speeds alone. For
+    these speeds, ``driven`` are the rates by forces of brakes alone, and ``pushed`` those by forces of all
+    contacts. A contact may be loaded by other contacts only; then a velocity is negligible if these forces
+    give it within the share TICK of the time. Velocities and accelerations of a contact may be small
+    differences of large terms, as for two bodies that fall together. So sizes are sums of magnitudes,
+    Σ |J| |u| and Σ |J| |u̇|.
     """
     units = unit_sizes(system)
     every_quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
@@ -361,7 +363,10 @@ def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequenc
 
 
 def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """Return (held, weight, offset) by row: 1 if the row holds; weights and offsets of sliding rows."""
+    """Return (held, weight, offset) by row.
+
+    ``held`` is 1 if the row holds. The force of a sliding row is offset − weight · normal force.
+    """
     held: list[Scalar] = [0] * count
     weight: list[Scalar] = [0] * count
     offset: list[Scalar] = [0] * count
@@ -384,8 +389,9 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
 class _Forces:
     """Forces for given statuses: loads for the rates, forces by row with their sizes, limits of jamming.
 
-    ``most`` has the normal forces above which contacts jam. ``changes`` of speeds are those of the loads, by
-    the solution that has ``forces``: guards read both, and would call the solver twice with the loads' own.
+    ``most`` has the normal forces above which contacts jam. ``changes`` has the same values as
+    ``loads.changes``, but comes from the same solution as ``forces``: guards read both, and with
+    ``loads.changes`` they would call the solver twice.
     """
 
     loads: Loads
@@ -425,8 +431,8 @@ def _find_forces(
 ) -> _Forces:
     """Return the forces for the present statuses.
 
-    Rates do not need the shares of redundant rows, which take longer to compute. Problems with few rows are
-    solved by formulas, and the solver is called only if these may fail.
+    Rates do not need the shares of redundant rows in a force, which take longer to compute. Problems with few
+    rows are solved by formulas, and the solver is called only if the formulas may fail.
     """
     problem: dict[str, Sequence[Scalar]] = {
         **rows.given,
@@ -517,7 +523,8 @@ def _events(
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size, bound)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
-            # CREEP: at rest velocities are rounding errors; each step would search for their changes of sign.
+            # CREEP is added since velocities at rest are rounding errors, whose changes of sign each step
+            # would locate.
             rising = plus(state.closing, times(CREEP, state.gentle))
             guards.append(as_expr(fn.select(state.open, rising, 1)))
             about = f"the gap of {state.name} is lowest"

@@ -67,7 +67,7 @@ class Targets:
     geometry: tuple[Expr, ...] = ()
     sizes: tuple[Expr, ...] = ()  # sizes of the corrected coordinates, then of all speeds
     row_sizes: tuple[Expr, ...] = ()  # sizes of the rows of constraints
-    forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by the symbols in loads
+    forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by their symbols in loads
     contacts: tuple[ContactGeometry, ...] = ()  # contacts and brakes as constraints
     states: tuple[Expr, ...] = ()  # the user's own states, after the speeds
     carried: tuple[Expr, ...] = ()  # further states without rates, which each step passes to the next
@@ -217,11 +217,12 @@ def check_rates(system: Description, rates: Iterable[Scalar], plain: Undimension
             )
 
 
-# Squared share of a pivot in its row, below which another choice of dependent speeds is made: at this limit
+# If the squared share of a pivot in its row is below this, another choice of dependent speeds is made: here
 # the error of dependent speeds is about four times that of independent speeds, which methods control.
 POOR_PIVOT = 0.05
 DEPENDENT_SPEEDS = "dependent speeds"
-# Squared remainder of a row, below which constraints are about to lose rank with every choice.
+# If the strength of the weakest constraint (reduction.py) is below this, constraints are about to lose rank
+# with every choice of dependent speeds.
 LOST_RANK = 0.25
 CONSTRAINT_RANK = "rank of constraints"
 # The factor of a dependent speed in its row, whose sign changes where the choice is singular.
@@ -393,7 +394,7 @@ def _vanishing_message(what: str, judged: Judged) -> str:
 
 
 def explain_singular(error: ModelError, judged: Judged, full: Callable[[], object]) -> ModelError:
-    """Return the error, or, if the full model has no error, one that names the declarations as the cause."""
+    """Return the error; if the full model has none, return one that names the declarations as the cause."""
     if not judged:
         return error
     try:
@@ -416,8 +417,9 @@ def converted_targets(
 ) -> Targets:
     """Return the targets with ``states`` (and their rates) in place of the independent speeds.
 
-    ``by_states`` are these speeds as functions of the states, and ``by_speeds`` the states as functions of
-    ``speeds``; ``inputs`` are the symbols of the speeds in the section "momenta", which converts them.
+    ``by_states`` are the independent speeds as functions of the states, and ``by_speeds`` the states as
+    functions of ``speeds``. ``inputs`` has, by speed, its symbol in the section "momenta", which converts
+    speeds to states.
     """
     first = len(wanted.memory)
     end, count = first + len(wanted.coordinates), len(wanted.coordinates)
