@@ -27,7 +27,7 @@ _SHOWN = 8  # outputs that a summary lists
 
 
 def split_derivatives(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
-    """Return a run of a model with derivatives as the run itself and the derivatives apart."""
+    """Separate the run of a model with derivatives into the run itself and the derivatives."""
     of, to = model.equations.of, model.directions
     names = tuple(name for name in whole.names if name in model.base.output_names)
     run = _select_columns(whole, names)
@@ -56,10 +56,11 @@ class Sensitivities:
     """The derivatives of outputs by parameters and initial values, over the time of a run.
 
         s["tip height", "k1"]     d(tip height)/d(k1) at s.time
-        s["tip height"]           by all of s.to, a column each
+        s["tip height"]           derivatives by all of s.to, one in each column
         s.run                     the run itself
 
-    They are in units of the output per unit of the parameter; ``s.scaled`` has them per relative change.
+    Derivatives are in units of the output per unit of the parameter; ``s.scaled`` has them per relative
+    change of the parameter.
     """
 
     run: Run
@@ -76,7 +77,7 @@ class Sensitivities:
         return self.run.time
 
     def __getitem__(self, key: str | tuple[str, str]) -> np.ndarray:
-        """Return samples of one derivative; for an output alone, one column per parameter."""
+        """Return samples of one derivative or, for an output alone, of all its derivatives in columns."""
         output, *name = (key,) if isinstance(key, str) else pair(key, "sensitivities")
         missing = f"sensitivities of '{self.run.system}' hold no derivative"
         found = self.values[:, index_of_name(output, self.of, f"{missing} of output"), :]
@@ -98,7 +99,7 @@ class Sensitivities:
         """The derivatives times the values of ``to``: changes of outputs per relative change of a parameter.
 
         They are in the units of the output, so that parameters can be compared. A parameter that is zero has
-        no relative change: its derivatives stay per unit.
+        no relative change: derivatives by it remain per unit.
         """
         if self.relative:
             return self
@@ -159,9 +160,9 @@ class Sensitivities:
         title: str | None = None,
         show: bool = False,
     ) -> Figure | None:
-        """Plot derivatives over time, a panel for equal units.
+        """Plot derivatives over time, with one panel for each unit.
 
-        ``scaled.plot`` has all of them in the units of the outputs.
+        ``scaled.plot`` plots them all in the units of the outputs.
         """
         names = [
             derivative_name(o, n)

@@ -93,7 +93,7 @@ class Branch(SavedResult):
         index = arguments.index(index, len(self), "point")
         if self._point is None:
             raise ArmillaryError(
-                "a branch from another process or a file has no points; use model.trace here"
+                "a branch that comes from another process or a file has no points; use model.trace here"
             )
         return self._point(index)
 
@@ -255,7 +255,7 @@ class Branch(SavedResult):
 
 # The varied quantity of a branch, the start of the branch, and its points as operating points.
 
-_STEPS = 3.0  # sizes of the varied quantity between the ends of a branch
+_STEPS = 3.0  # the range of a branch, in sizes of the varied quantity
 
 
 def trace(
@@ -279,7 +279,7 @@ def trace(
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
-    # The point is at rest, and on the branch a speed is not zero.
+    # On the branch a speed is not zero, so the code for rest, with which the point was found, does not apply.
     if varied.kind == "state" and varied.quantity.kind == "speed" and made.values.still:
         asked = made.request
         values = made.conditions.instance(asked.t, asked.parameters, asked.memory)
@@ -323,7 +323,7 @@ class Varied:
         return replace(made, request=asked, values=values, wanted=wanted)
 
     def row(self, made: Problem) -> int:
-        """Return the index of the condition whose value is varied; -1 if a column is varied."""
+        """Return the index of the condition whose value is varied; -1 if a state or an input is varied."""
         found = made.conditions
         if self.kind == "output":
             return found.shown.start + list(made.request.outputs).index(self.name)
@@ -361,7 +361,7 @@ def _varied_quantity(made: Problem, name: str) -> Varied:
 
 
 class _Tracer:
-    """Continuation of one branch: its conditions with the varied quantity as the last unknown."""
+    """Continuation of one branch: its conditions as functions of z = [unknowns, varied quantity]."""
 
     def __init__(self, op: OperatingPoint, made: Problem, varied: Varied, first: float, last: float) -> None:
         self.op, self.made, self.varied = op, made, varied
@@ -377,7 +377,7 @@ class _Tracer:
         self.wanted = self.wide.wanted[self.wide.rows]
 
     def _with_column(self, made: Problem) -> Problem:
-        """Return the problem, with a varied state or input as a further column."""
+        """Return the problem with the varied quantity as a further column, if it is a state or an input."""
         varied, found = self.varied, made.conditions
         if varied.kind == "state":
             column = found.states.index(varied.name)

@@ -57,9 +57,9 @@ def scatter(reach: float, rows: int, columns: int) -> np.ndarray:
 class Directions(NamedTuple):
     """Directions d along which products C d give columns of C.
 
-    Direction k is one in ``columns[ends[k-1]:ends[k]]`` and zero elsewhere. Its product contains the elements
-    of C from ``element_ends[k-1]`` to ``element_ends[k]``; ``rows`` and ``places`` are their rows and their
-    flat indices in C.
+    Direction k is 1 at ``columns[ends[k-1]:ends[k]]`` and 0 elsewhere. Its product contains elements of C,
+    whose rows and flat indices in C are in ``rows`` and ``places`` from ``element_ends[k-1]`` to
+    ``element_ends[k]``.
     """
 
     columns: np.ndarray
@@ -71,7 +71,7 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConditionCode:
-    """Compiled functions of c, and of the entries of C with indices ``flat``, or of C d without ``flat``."""
+    """Compiled functions of c, and of the entries of C with indices ``flat`` or, if it is None, of C d."""
 
     functions: ModelFunctions
     pattern: np.ndarray  # true for elements of C that are not always zero
@@ -80,7 +80,7 @@ class ConditionCode:
 
     @cached_property
     def addresses(self) -> tuple[int, int]:
-        """The functions of c and of its derivatives, for compiled loops."""
+        """The addresses of the functions of c and of its derivatives, for compiled loops."""
         return self.functions.address(VALUES), self.functions.address(SLOPES)
 
     def directions(self, columns: np.ndarray) -> Directions:
@@ -154,7 +154,7 @@ class ConditionValues:
         return self.code.functions(VALUES, self.t, y, **self._given)
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
-        """∂c/∂x."""
+        """Return C = ∂c/∂x."""
         if self.of.by_columns:
             d = self.code.directions(np.arange(len(x)))
             along = np.zeros((len(d.ends), len(x)))
@@ -170,7 +170,7 @@ class ConditionValues:
         return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
 
     def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far the conditions change at each row of ``xs``, and magnitudes of slopes.
+        """Return how much the conditions change at each row of ``xs``, and magnitudes of slopes.
 
         The change of condition i is Σ_j |C_ij| s_j over the columns before ``first``, with their ``sizes`` s.
         For large systems it is (Σ_j (C_ij s_j)²)½, estimated from a few directions with random signs. The
@@ -218,12 +218,12 @@ def _magnitudes(values: np.ndarray) -> np.ndarray:
 
 # Conditions of rigid contacts and brakes at operating points.
 #
-#     closed      gap = 0,     and in motion its rate = 0
-#     sticks      the displacement of its slip as at the start, and in motion its velocity = 0
+#     closed      gap = 0,                                      and in motion rate of the gap = 0
+#     sticks      displacement of the slip = that at the start, and in motion velocity of the slip = 0
 #
-# The rates contain the forces of closed contacts, so the held rates vanish for any loads. If the velocity of
-# a slip is not the rate of an expression, as for a ball on a plane, the slip has no displacement that could
-# be held; the solution stays near the start.
+# The rates of the states contain the forces of closed contacts, so the rates that contacts hold are zero for
+# any loads. If the velocity of a slip is not the rate of an expression, as for a ball on a plane, the slip
+# has no displacement that could be held; the solution stays near the start.
 
 CLOSED, STICKS = (1, 2, -2), 1  # statuses
 
@@ -235,9 +235,9 @@ class ContactConditions:
     name: str
     status: int
     gap: int | None
-    closing: int | None
-    slip: tuple[int, ...]
-    place: tuple[int, ...]
+    closing: int | None  # rate of the gap
+    slip: tuple[int, ...]  # velocities of the slip
+    place: tuple[int, ...]  # displacements of the slip
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,8 +283,9 @@ def contact_conditions(
 def held_rows(
     contacts: Sequence[ContactConditions], memory: np.ndarray, depends: np.ndarray, cyclic: frozenset[int]
 ) -> HeldRows:
-    """Return the rows that hold at the statuses in the memory. Displacements of slips that contain a cyclic
-    coordinate are not held: the contact rolls.
+    """Return the rows that hold at the statuses in the memory.
+
+    The displacement of a slip is not held if it contains a cyclic coordinate: the contact rolls.
     """
     positions: list[int] = []
     velocities: list[int] = []
@@ -330,8 +331,8 @@ def cyclic(
     """Return the cyclic states among ``candidates``.
 
     ``depends[i, j]`` is true if row i contains state j; the first rows are the rates of the states. ``rows``
-    are further conditions that must not depend on a cyclic state. Of each of ``groups`` (Euler parameters)
-    all members are cyclic or none.
+    are further conditions that must not depend on a cyclic state. In each of ``groups`` (Euler parameters)
+    either all members are cyclic or none is.
     """
     states = depends.shape[1]
     found = set(candidates)
@@ -385,7 +386,7 @@ class Conditions:
             rows += [columns[name].expression for name in outputs]
             self._variables, self._rows = _with_variables(equations, rows, inputs)
             operations = len(self._variables) * equations.operations.total
-            # Each written column would repeat the solution of the equations for the forces of contacts.
+            # With contacts, each column that is written out would repeat the solution for their forces.
             self.by_columns = operations > linearization.WRITTEN_OUT or bool(self.contacts)
         held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
@@ -402,7 +403,7 @@ class Conditions:
         return _pattern(self._rows, self._variables)
 
     def code(self, still: bool = False) -> ConditionCode:
-        """Return the compiled functions; if all speeds are and stay zero, functions for rest."""
+        """Return the compiled functions; with ``still``, functions in which all speeds are zero."""
         still = still and self.by_columns
         if still not in self._codes:
             make = self._by_columns if self.by_columns else self._write_derivatives
@@ -488,13 +489,13 @@ class Conditions:
 
     @cached_property
     def angles(self) -> np.ndarray:
-        """The columns that are angles."""
+        """A mask of the columns that are angles."""
         own = {s.data.name: s for s in self.equations.system.coordinates}
         return np.array([name in own and own[name].dimension is ONE for name in self.names])
 
     @staticmethod
     def _rates_at_rest(rates: Sequence[Expr], speeds: Sequence[Expr]) -> bool:
-        """Return whether no coordinate moves if the speeds are zero: none is driven by time."""
+        """Return whether no coordinate moves if the speeds are zero, so that time drives none."""
         still = transform(rates, dict.fromkeys(speeds, ZERO).get)
         return all(x is ZERO for x in still)
 

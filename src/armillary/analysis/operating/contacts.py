@@ -1,7 +1,7 @@
 """Statuses of contacts at the start of a search for an operating point, and the check of them at a solution.
 
 A contact that touches or overlaps at the start is closed. It sticks if its slip has no velocity, as at rest,
-and slides otherwise. Statuses from ``memory=`` stay.
+and slides otherwise. Statuses given in ``memory=`` are not changed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from armillary.results.record import label_units
 from armillary.runtime.models.instance import Instance
 
 _SLOW = 1e-9  # largest velocity of slip that counts as zero, relative to the sizes of its terms
-_MUCH = 1e-6  # largest pull that counts as rounding, relative to the missing friction
-_STILL = 1e-9  # largest acceleration at rest, as a share of that without contacts; size: (½ u̇ᵀ M u̇)½
+_MUCH = 1e-6  # a pull below this share of the missing friction counts as a rounding error
+_STILL = 1e-9  # largest (½ u̇ᵀ M u̇)^½ at rest, as a share of its value without contacts
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def with_open_contacts(instance: Instance, memory: np.ndarray, *, only_undecided
 def start_statuses(
     instance: Instance, t: float, state: np.ndarray, memory: np.ndarray, *, brakes_hold: bool
 ) -> np.ndarray:
-    """Return the memory, with statuses at the start of a search for contacts without given status.
+    """Return the memory with statuses for the start of a search, for contacts whose status is not given.
 
     A brake at rest holds if ``brakes_hold``, else it is released.
     """
@@ -96,9 +96,9 @@ def contact_faults(
 ) -> list[Fault]:
     """Return the contacts whose statuses a solution contradicts, the worst first.
 
-    Forces of redundant contacts are the smallest that meet the equations. If these are not admissible at
-    rest, others may be: admissible forces exist if nothing moves in a run from this state that chooses
-    statuses itself.
+    The forces of redundant contacts are not unique; the equations give the smallest. If these are not
+    admissible at rest, others may be: admissible forces exist if nothing moves when a run begins at this
+    state and chooses the statuses itself.
     """
     faults = _faults(instance, t, state, memory)
     loaded = [f for f in faults if f.status != STICKS]
@@ -201,7 +201,7 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
     speeds = slice(first, first + len(instance.model.speed_names))
 
     def energy(u: np.ndarray) -> float:
-        """½ uᵀ M u, to compare speeds (or accelerations) of all kinds, without prescribed motion."""
+        """Return ½ uᵀ M u without prescribed motion, a measure of speeds (or accelerations) of all kinds."""
         moved = [state.copy() for _ in range(3)]
         for each, factor in zip(moved, (1, 0, -1), strict=True):
             each[speeds] = factor * u
@@ -211,16 +211,17 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
 
     free = instance.derivatives(t, state, with_open_contacts(instance, memory))[speeds]
     left = instance.derivatives(t, after, decided)[speeds]
-    # At rest a decision may stop motions but starts none.
+    # At rest, the choice of statuses may stop motions but does not start any.
     return energy(left) <= _STILL**2 * energy(free) and energy(after[speeds]) <= energy(state[speeds])
 
 
 # Statuses of contacts that agree with an operating point, found along with it.
 #
 # Open contacts that overlap at the solution are closed, the deepest first, and the point is searched again.
-# Brakes that do not hold at the solution are released: a system that rests without their friction rests with
-# it. Statuses from ``memory=`` are not changed, and no contact is opened: a solution with a contact that
-# would pull or slide is refused, because a solution with other statuses may be far from the requested one.
+# Brakes that do not hold at the solution are released, since a system that rests without their friction also
+# rests with it. Statuses given in ``memory=`` are not changed, and no contact is opened: a solution with a
+# contact that would pull or slide is refused, because a solution with other statuses may be far from the
+# requested one.
 
 
 def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Problem:
@@ -228,7 +229,7 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
     if not request.model.equations.system.contacts:
         return problem(request, x)
     state = x[: len(x) - len(request.inputs)]
-    # While a brake holds, a range of inputs are solutions: find the input that holds without friction.
+    # While a brake holds, every input in a range is a solution. The input that needs no friction is wanted.
     memory = start_statuses(instance, request.t, state, request.memory, brakes_hold=not request.inputs)
     return problem(replace(request, memory=memory), x)
 
@@ -236,10 +237,10 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
 def solve_with_statuses(
     made: Problem, x: np.ndarray, given: np.ndarray, solve: Callable[[Problem], Root]
 ) -> tuple[Problem, Root, list[Fault]]:
-    """Return the problem with statuses that agree with its root, the root, and no faults; if no statuses
-    agree, the last problem and root that were tried, and the faults.
+    """Return the problem with statuses that agree with its root, the root, and no faults.
 
-    ``given`` is the memory before statuses were chosen.
+    If no statuses agree, return the last problem and root that were tried, and the faults. ``given`` is the
+    memory before statuses were chosen.
     """
     seen: list[np.ndarray] = []
     while True:
@@ -293,7 +294,8 @@ def refusal(made: Problem, faults: list[Fault]) -> str:
     )
 
 
-# The part of a branch on which contacts keep their statuses: it ends where one would open, slide or touch.
+# The part of a branch on which contacts keep their statuses. It ends where a contact would open, slide or
+# touch.
 
 Faults = Callable[[np.ndarray], list[Fault]]
 

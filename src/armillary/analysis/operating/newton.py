@@ -22,7 +22,7 @@ from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 MET = 1e-9  # a condition is met if its residual over its size is at most this
 ROUNDING = 1e-15  # iteration stops if all residuals over their sizes are at most this
 NO_EFFECT = 1e-11  # directions whose pivot is below this share of the largest have no effect
-OPEN = 1e-9  # the same share, below which the conditions do not determine a direction
+OPEN = 1e-9  # directions whose pivot is below this share are not determined by the conditions
 NEWTON, REST = 80.0, 200.0  # most steps of `newton` and of `rest`
 EPSILON = 2.0**-52
 _HERE = "armillary.analysis.operating"
@@ -101,7 +101,10 @@ def newton(equations: RootProblem) -> Root:
 
 
 def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Return C = ∂c/∂x at x, and each unknown's part, from 0 to 1, in the null space of the conditions."""
+    """Return C = ∂c/∂x at x, and the part of each unknown, from 0 to 1, in the null space of the conditions.
+
+    An unknown with a part above zero is not determined by the conditions to first order.
+    """
     e = equations
     work = _work(
         e.values,
@@ -122,7 +125,8 @@ def rest(
 ) -> np.ndarray | None:
     """Return x where the damped motion, q̇ = N u̇, comes to rest; `None` if it does not.
 
-    See ``trim.py``.
+    ``trim.py`` defines this motion. ``moved`` has the columns of the coordinates that move, ``closed`` the
+    conditions that keep loops closed.
     """
     found, height = values.of, len(moved) + len(closed)
     speeds = found.speeds
@@ -148,7 +152,7 @@ def rest(
 
 
 def _method_limits(cut: float, exact: float, most: float) -> dict[str, float]:
-    """Return the limits of the method: only the trust radius of numerics/roots.py limits steps."""
+    """Return the limits of the method; `longest` is infinite, so that only the trust radius limits steps."""
     return {"cut": cut, "least_cut": cut, "exact": exact, "longest": np.inf, "most_moves": most}
 
 

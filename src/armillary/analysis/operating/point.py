@@ -32,7 +32,8 @@ class OperatingPoint(SavedResult, Mapping[str, float]):
 
     ``state`` is the state of the model as ``derivatives`` takes it. ``parameters`` are the parameters that
     differ from their defaults, with the inputs that were found. ``rates`` has the rates of all states.
-    ``stable`` is true if no eigenvalue on the independent states grows, `None` if the point is not steady.
+    ``stable`` is true if the linear model in the independent states has no growing eigenvalue, and `None` if
+    the point is not steady.
     """
 
     _kind, _mark = "an operating point", "armillary_operating_point"
@@ -102,7 +103,7 @@ class OperatingPoint(SavedResult, Mapping[str, float]):
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """Eigenvalues on the independent states, the largest real part first."""
+        """Eigenvalues of the linear model in the independent states, the largest real part first."""
         return np.zeros(0, dtype=complex) if self.stability is None else self.stability.eigenvalues
 
     @property
@@ -210,8 +211,8 @@ def _table_number(value: float) -> str:
     return f"{value if abs(value) > _ZERO else 0.0:.8g}"
 
 
-_ZERO = 1e-14
-_MOVES = 1e-9  # rate above which a state moves
+_ZERO = 1e-14  # largest value that is shown as 0
+_MOVES = 1e-9  # largest rate that is not shown
 _HEAD: Sequence[str] = ["", "value", "", ""]
 _CONDITIONS: Sequence[str] = ["condition", "wanted", "residual", ""]
 
@@ -306,7 +307,7 @@ def _notes(made: Problem, open_: np.ndarray, root: Root) -> tuple[str, ...]:
     """Return notes for the table: on undecided values, bounds, time, memories and contacts."""
     notes = []
     if made.undecided:
-        notes.append(f"nothing decides {listed(made.undecided)}, held at the start")
+        notes.append(f"no condition decides {listed(made.undecided)}, held at the start")
     open_ones = tuple(name for name, share in zip(made.names, open_, strict=True) if share > 1e-3)
     if open_ones:
         notes.append(

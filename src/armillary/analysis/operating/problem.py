@@ -62,11 +62,11 @@ class Request:
 
     model: CompiledModel
     at_rest: bool  # whether all rates are zero, also of cyclic coordinates
-    settle: bool  # whether the damped motion comes to rest first
+    settle: bool  # whether the search begins where the damped motion comes to rest
     fixed: dict[str, float]  # states
     free: tuple[str, ...] | None  # states; None: all states that are not fixed
     rates: dict[str, float | None]  # of states; None: not a condition
-    inputs: dict[str, float]  # with their start values
+    inputs: dict[str, float]  # inputs to be found, with their start values
     outputs: dict[str, float]
     parameters: DataTable  # in stated units, without the inputs
     bounds: dict[str, tuple[float, float]]
@@ -305,10 +305,10 @@ def _derive_with_named_speeds(model: CompiledModel) -> CompiledModel:
     return model.compiler(found)
 
 
-_NO_CHANGE = 1e-9  # change by states over change by an input, below which the former is rounding
+_NO_CHANGE = 1e-9  # a change by states below this share of the change by an input is a rounding error
 _NEARER = np.geomspace(1e-13, 1.0, 14)  # distances, in sizes, over which slopes are compared
 _BENDS = 10.0  # largest size, relative to the distance over which slopes stay alike
-_NO_PART = 1e-3  # largest slope that is not compared, relative to the largest of its condition
+_NO_PART = 1e-3  # slopes below this share of the largest of their condition are not compared
 _HELD_SHARE = 1e-3  # least size of a rate that contacts may hold, relative to the largest
 _SAMPLES, _NEAR = 6, 0.3  # points near a start to find sizes of conditions: number, distance in sizes
 
@@ -380,8 +380,8 @@ class Problem:
 
         angle                        a radian
         other coordinate or speed    the size of its kind (``Conditions.kind_sizes``) or its start if larger;
-                                     coordinates of small mechanisms: less, if slopes of the conditions
-                                     change within this size (``_bend``)
+                                     coordinates that are lengths: reduced if slopes of the conditions
+                                     change within this size, as in small mechanisms (``_bend``)
         condition                    its change by these sizes, the median of a few points near the start
         user's state, input          the change that moves a condition by its size
 
@@ -526,7 +526,10 @@ def _unknown(request: Request, found: Conditions, held: frozenset[int], still: b
 
 
 def _without_idle(made: Problem) -> Problem:
-    """Return the problem without unknown states that no condition contains; such inputs raise an error."""
+    """Return the problem without unknown states that no condition contains.
+
+    An input that no condition contains raises an error.
+    """
     acts = made.conditions.depends[made.rows].any(axis=0)[made.unknown]
     if acts.all():
         return made
@@ -576,7 +579,7 @@ def _check_counts(made: Problem) -> Problem:
     if request.at_rest and made.conditions.at_rest:
         speeds = range(made.conditions.speeds.start, made.conditions.speeds.stop)
         decided = [j for j in decided if j not in speeds]
-    # Without inputs, only symmetries leave unknowns undetermined; the solution nearest to the start is meant.
+    # Without inputs, only symmetries leave unknowns undetermined; the search finds the nearest solution.
     more = min(len(made.unknown) - len(made.rows), len(request.inputs) - len(decided) - len(request.outputs))
     if more > 0:
         raise ArmillaryError(

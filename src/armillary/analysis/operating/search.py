@@ -31,8 +31,8 @@ ENTRY_END: Wholes = np.zeros(0, dtype=int)  # end of each direction in this list
 class Search(Roots):
     t: real
     width: whole  # columns of C: states and inputs
-    entries: whole  # of C that are not always zero, if C is written out
-    directions: whole  # along which conditions are differentiated; 0 if C is written out
+    entries: whole  # count of entries of C that are not always zero, if C is written out
+    directions: whole  # count of directions of differentiation; 0 if C is written out
     angles_known: truth  # whether it is known which unknowns are angles
     x: Position
     there: Position  # x after a step
@@ -43,8 +43,8 @@ class Search(Roots):
     weights: Sides
     shares: Steps  # part of each unknown along directions that the conditions leave open
     # The damped motion.
-    moved: whole  # coordinates
-    closed: whole  # conditions that every position satisfies
+    moved: whole  # count of coordinates that move
+    closed: whole  # count of conditions that every position satisfies
     first_speed: whole
     speeds: whole
     rates: Steps
@@ -104,15 +104,17 @@ def displace(run: Search) -> None:
 
 
 def accept(run: Search) -> None:
-    """Make the step."""
+    """Take the point after the step as x, with its unknowns and residuals."""
     run.x = run.there
     run.value = run.goal
     run.residual = run.missed
 
 
 def set_radius(run: Search) -> None:
-    """Set the first radius: one size of each unknown, or the length of the first step if it is longer and
-    turns no angle by more than a radian. The size of an angle is known; all other sizes are guesses.
+    """Set the first trust radius: one size of each unknown, or the first step's length if it is longer.
+
+    A first step that turns an angle by more than a radian does not enlarge the radius: the size of an angle
+    is known, while all other sizes are guesses.
     """
     run.radius = sqrt(float(run.columns))
     turn: real = 0.0
@@ -149,9 +151,7 @@ def find_shares(run: Search) -> None:
 
 
 def find_rates(run: Search) -> real:
-    """Find the rates of the damped motion, in which the rates of coordinates are their accelerations; return
-    the largest, or NaN if one is NaN.
-    """
+    """Find the rates q̇ = N u̇ of the damped motion; return the largest, or NaN if one is NaN."""
     run.c = condition_values(run.t, run.x)
     find_slopes(run)
     largest: real = 0.0

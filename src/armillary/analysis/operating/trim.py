@@ -1,15 +1,15 @@
 """Search for operating points of a model: from a request to a solution, or to an error with the reason.
 
 The search starts from the given point. If Newton's method fails there, further starts follow. The first is
-the point at which the damped motion comes to rest, if the unknowns are coordinates and speeds alone: q moves
-along
+the point at which a damped motion comes to rest, if the unknowns are coordinates and speeds alone. In this
+motion q has the accelerations as its rates:
 
     q̇ = N(q) u̇(q, u)            N = ∂q̇/∂u
 
-which for a static equilibrium descends the potential of the loads, in the metric of the masses, and keeps
-loops closed. The implicit Euler method takes steps of a length δ that grows as the rates decay
-(pseudo-transient continuation; Kelley & Keyes 1998, SIAM J. Numer. Anal. 35, 508–523). The second is the end
-of the homotopy of scaled loads (below). The last are random points around the given start.
+If a static equilibrium is sought, this motion descends the potential of the loads, in the metric of the
+masses, and keeps loops closed. The implicit Euler method takes steps of a length δ that grows as the rates
+decay (pseudo-transient continuation; Kelley & Keyes 1998, SIAM J. Numer. Anal. 35, 508–523). The second start
+is the end of the homotopy of scaled loads (below). The last ones are random points around the given start.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def scaled_loads(equations: RootProblem) -> np.ndarray | None:
     return None
 
 
-_REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12  # of scattered starts, in sizes
-_ASIDE = 1e-4  # displacement of the start of the damped motion, in sizes: x may be an unstable equilibrium
+_REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12  # largest distances of scattered starts, in sizes
+_ASIDE = 1e-4  # the damped motion starts this far from x, in sizes: x may be an unstable equilibrium
 
 
 def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
@@ -115,8 +115,9 @@ def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def scattered_starts(made: Problem, x: np.ndarray, reaches: Sequence[float]) -> list[np.ndarray]:
-    """Return a random start within each reach (in sizes) about x and within bounds; every call gives the
-    same.
+    """Return one random start for each reach: within this distance (in sizes) of x, and within bounds.
+
+    Every call returns the same starts.
     """
     chance = ScatterNumbers()
     equations = made.equations(x)
@@ -232,14 +233,15 @@ def trim(
 ) -> OperatingPoint:
     """Return a steady motion: a state whose rates are zero unless given, and the inputs that hold it.
 
-    ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
+    ``fixed`` are values of states, ``free`` the states to find (by default all that are not fixed),
     ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
     find, ``outputs`` values of outputs that must be met, ``bounds`` pairs (low, high) by name. Cyclic
-    coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
+    coordinates, on which no rate depends, keep their start values, and their rates are conditions only if
     given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
     starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
-    motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
-    ``stable`` of the result is true or false. Loops are closed and Euler parameters unit there.
+    motion of the coordinates from the start comes to rest. This is near a stable point in most cases;
+    ``stable`` of the result shows whether it is. In the result, loops are closed and Euler parameters have
+    unit length.
     """
     return find_point(
         model, fixed=fixed, free=free, rates=rates, inputs=inputs, outputs=outputs, parameters=parameters,
@@ -261,7 +263,7 @@ def equilibrium(
     memory: Mapping[str, object] | None = None,
     t: float | str = 0.0,
 ) -> OperatingPoint:
-    """Find a state of rest: all rates are zero, also of cyclic coordinates; otherwise as ``trim``."""
+    """Find a state of rest: all rates are zero, also of cyclic coordinates. Arguments are as for ``trim``."""
     return find_point(
         model, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
         parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
