@@ -1,4 +1,4 @@
-"""SSP packages (.ssp): several FMUs and their connections in one file, read as parts of a system and written.
+"""SSP packages (.ssp): several FMUs and their connections in one file, read as parts of a system, or written.
 
 A package is described by its SystemStructure.ssd (SSP 1.0, section 4, https://ssp-standard.org): FMUs, their
 connections, the connectors that the package shows and the parameters that it sets. Nothing is executed.
@@ -118,7 +118,7 @@ def read_package(path: str | os.PathLike[str]) -> Package:
         _bindings(archive, system, "", parameters)
         for element in system.inside("Elements"):
             if element.tag != "Component":
-                element.fail(f"a {element.tag} inside the system; FMUs side by side can be read")
+                element.fail(f"a {element.tag} inside the system; only FMUs (Component) can be read")
             name = element.text("name")
             if name in components:
                 element.fail(f"two FMUs are called '{name}'")
@@ -137,7 +137,7 @@ def read_package(path: str | os.PathLike[str]) -> Package:
 
 
 def _parse_xml(archive: zipfile.ZipFile, name: str) -> Element:
-    """Return a file of XML, without the prefixes of its names."""
+    """Return the root element of an XML file in an archive, with tags without their prefixes."""
     file = f"{Path(archive.filename or '').name}/{name}"
     root = parse_xml(content(archive, name, LONGEST_DESCRIPTION, "an SSP package"), file)
     stack = [root]
@@ -175,7 +175,10 @@ def _connection(element: Element, components: dict[str, str]) -> Connection:
 def _bindings(
     archive: zipfile.ZipFile, owner: Element, name: str, found: dict[Connector, float | str | bool]
 ) -> None:
-    """Collect the parameters that a component or the system sets; the system's have a dot in their names."""
+    """Collect the parameters that a component or the system sets.
+
+    The system names them ``component.parameter``.
+    """
     for binding in owner.inside("ParameterBindings"):
         if binding.only("ParameterMapping"):
             binding.fail("a ParameterMapping; give the parameters their own names")
@@ -265,7 +268,7 @@ def _find_source(start: Connector, outputs: Mapping[str, Expr], where: str) -> E
 def _collect_parameters(
     package: Package, units: Mapping[str, Fmu], parameters: DataMapping | None, where: str
 ) -> dict[str, DataTable]:
-    """Return parameters by FMU: the user's, else the package's."""
+    """Return the parameters of each FMU, where the user's values replace the package's."""
     found: dict[str, DataTable] = {}
     for at, value in package.parameters.items():
         if at.variable in units[at.component].parameters:
@@ -286,7 +289,7 @@ def _connect_inputs(
     inputs: Mapping[str, object],
     where: str,
 ) -> dict[tuple[str, FmuVariable], Expr]:
-    """Return the source of each input of an FMU, in its units."""
+    """Return the expression that drives each connected input of an FMU, in the units of the input."""
     sources: dict[tuple[str, FmuVariable], Expr] = {}
     unused = {str(key) for key in inputs}
     for link in package.connections:
@@ -300,7 +303,7 @@ def _connect_inputs(
             value = inputs[link.start.variable]
             unused.discard(link.start.variable)
         else:
-            continue  # it keeps its start value
+            continue  # the input keeps its start value
         signal = outward(system, value, variable, label)
         sources[link.end.component, variable] = link.factor * signal + link.offset
     for key in sorted(unused):
@@ -474,7 +477,7 @@ def _connector(
 
 
 def _base(variable: FmuVariable) -> dict[str, str]:
-    """Return a unit as exponents of base units; from its name, with the radian, if that is a unit of ours."""
+    """Return a unit as exponents of base units; its name is parsed if possible, to include the radian."""
     unit = variable.unit
     try:
         return base_unit(unit.name)

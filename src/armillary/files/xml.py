@@ -1,6 +1,6 @@
-"""XML files as elements with their line, and the notes of an import: names, and elements that were left out.
+"""XML files as elements with their lines, and the record of an import: its names and what was left out.
 
-Readers mark the attributes and children that they take, so an import can note the rest, once for each kind,
+Readers mark the attributes and children that they read. So an import can note the others, once for each kind,
 without a list of everything that is supported. Nothing is executed, fetched or expanded: entities and
 document types are refused, which also prevents "billion laughs".
 """
@@ -21,8 +21,8 @@ from xml.parsers import expat
 from armillary.errors import ArmillaryError, ImportedWarning, ModelError, nearest, outside
 from armillary.limited_files import UnreadableFileError, read_limited
 
-LARGEST = 50_000_000  # bytes; models of a thousand bodies have one million
-DEEPEST = 5_000
+LARGEST = 50_000_000  # most bytes; models of a thousand bodies have one million
+DEEPEST = 5_000  # most nested elements
 HUGE = 1e50  # beyond the mass of any star; products of three such numbers are still finite
 
 
@@ -44,9 +44,9 @@ class Element:
         self.read: set[str] = set()
         self.taken = False
         self.second = False  # beside another of its kind, though only one is allowed
-        self.literal = False  # whether its angles are taken as written
-        self.snapped: list[tuple[str, str, int]] = []  # angles taken as k π/12: attribute, text, k
-        self.remarks: list[str] = []  # of a root: how its file deviates from XML
+        self.literal = False  # whether its angles are read as written
+        self.snapped: list[tuple[str, str, int]] = []  # angles read as k π/12: attribute, text, k
+        self.remarks: list[str] = []  # of a root element: deviations of its file from XML
 
     # ------------------------------------------------------------ errors
 
@@ -80,7 +80,7 @@ class Element:
         return found
 
     def inside(self, tag: str) -> list[Element]:
-        """Return the children of a list; empty if there is no such list."""
+        """Return the children of the child of this kind; empty if there is no such child."""
         group = self.only(tag)
         return group.children if group else []
 
@@ -140,7 +140,10 @@ class Element:
         *,
         least: float = -math.inf,
     ) -> list[float]:
-        """Return the ``count`` finite numbers of a text, or between two counts, separated by spaces."""
+        """Return the finite numbers of an attribute, which are separated by spaces.
+
+        ``count`` is how many there must be, or the least and greatest count.
+        """
         self.read.add(key)
         if key not in self.attributes:
             return list(default) if default is not None else self.fail(f"its attribute '{key}' is missing")
@@ -221,7 +224,7 @@ def parse_xml(data: bytes, file: str) -> Element:
         raise ModelError(f"{file}: its encoding cannot be read ({error}); save it as UTF-8") from None
     if early:
         roots[0].remarks.append(
-            "there are blanks before <?xml …?>, where XML has it begin; read without them"
+            "there are blanks before <?xml …?>, with which an XML file must begin; they are ignored"
         )
     return roots[0]
 
@@ -252,11 +255,11 @@ class Imported:
     """Where a system came from, as ``system.imported``.
 
     ``notes`` lists parts of the file that were left out or approximated and may change the motion.
-    ``remarks`` lists values that were read otherwise than written: angles whose digits spell a multiple of
-    π/12. ``keyframes`` are names that ``keyframe=`` takes. ``bodies``, ``joints``, ``inputs`` and ``points``
-    lead from the file's names to ours: a body's name, the coordinates of a joint such as ``("forearm.q1",)``,
-    the input of an actuator, a point such as ``"hand.tip"``. ``settings`` are numbers of the file that belong
-    to a run, such as its time step.
+    ``remarks`` lists values that were not read as written, such as angles that are rounded multiples of π/12.
+    ``keyframes`` are names that ``keyframe=`` takes. ``bodies``, ``joints``, ``inputs`` and ``points`` map
+    names of the file to names of the system: of a body, of a joint's coordinates such as ``("forearm.q1",)``,
+    of an actuator's input, of a point such as ``"hand.tip"``. ``settings`` are numbers of the file that
+    belong to a run, such as its time step.
     """
 
     source: str
@@ -276,13 +279,14 @@ class Imported:
             self.notes.append(text)
 
     def remark(self, text: str) -> None:
-        """Add a remark on values that were read otherwise than written, if there are any."""
+        """Add a remark on values that were not read as written; an empty text is ignored."""
         if text:
             self.remarks.append(text)
 
     def warn(self, *, strict: bool) -> None:
-        """Issue a Python warning for each note and remark, at the user's line that loads the file; with
-        ``strict``, raise one error with all notes.
+        """Issue a Python warning for each note and remark, at the user's line that loads the file.
+
+        With ``strict``, raise one error with all notes, if there are any.
         """
         if strict and self.notes:
             listed = "".join(f"\n  {note}" for note in self.notes)
@@ -293,7 +297,7 @@ class Imported:
             warnings.warn(f"{self.source}: {note}", ImportedWarning, outside())
 
 
-_MOST = 40  # notes of this kind; a damaged file can have as many kinds as lines
+_MOST = 40  # most notes on parts that were left out; a damaged file can have as many kinds as lines
 
 
 def note_left_out(record: Imported, root: Element, no_effect: Collection[str]) -> None:

@@ -87,7 +87,7 @@ def test_gravity_is_the_wholes_and_is_not_added_up(tmp_path):
     carried = turned + '[include.a]\nfile = "p.toml"\non = "turned"'
     s = load(tmp_path, carried, p=part)
     assert {frame.name for frame, _ in s.gravities[0].direction.terms} == {"ground"}
-    with pytest.raises(arm.ModelError, match="gravity is stated otherwise"):
+    with pytest.raises(arm.ModelError, match="states another gravity"):
         load(tmp_path, two.replace("p.toml", "q.toml", 1), p=part, q=part.replace("-ground.z", "-ground.y"))
 
 

@@ -119,13 +119,13 @@ def flexible_options(document: Document, table: DataMapping) -> tuple[Given, Dat
     return None, options
 
 
-# ---------------------------------------------------------------- ready parts
+# ---------------------------------------------------------------- flexible parts as arrays
 
 _FIELDS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g", "spin")
 
 
 def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> DataTable:
-    """Return a ready part as arrays by name, for a .npz file, with its named nodes and the nodes in use."""
+    """Return a flexible part as arrays by name, for a .npz file, with its named nodes and nodes in use."""
     found: DataTable = {"mass": part.mass}
     found |= {name: value for name in _FIELDS if (value := getattr(part, name)) is not None}
     if part.total_mass is not None:
@@ -228,8 +228,9 @@ def _within(text: str, value: object) -> bool:
 
 
 def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -> None:
-    """Build the system that documents describe together; the first is the main one. With ``trust`` the FMUs
-    that they name may be loaded, which are machine code.
+    """Build the system that several documents describe together, the first of which is the main one.
+
+    ``trust`` allows the FMUs that they name to be loaded, which are machine code.
     """
     for part in parts:
         _add_parameters(system, part)
@@ -314,7 +315,7 @@ def _call_top_verb(system: Description, part: ModelPart, verb: str) -> None:
                 call(system, **table)
 
 
-# ---------------------------------------------------------------- sections of their own kind
+# ---------------------------------------------------------------- sections without entries of verbs
 
 
 def _require_trust(part: ModelPart, file: str, trust: bool) -> str:
@@ -353,7 +354,7 @@ def _add_functions(system: Description, part: ModelPart) -> None:
 
 
 class TextFunction:
-    """A function whose value is a text in the names of its arguments."""
+    """A function whose value is given by a text that contains the names of its arguments."""
 
     def __init__(self, system: Description, name: str, arguments: list[str], value: object) -> None:
         for argument in arguments:

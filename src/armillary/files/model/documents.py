@@ -144,7 +144,7 @@ LAYOUT = (
 
 
 def verbs_of(section: str) -> list[Verb]:
-    """Return the verbs whose entries a section holds."""
+    """Return the verbs that entries of a section can call."""
     return [v for v in VERBS.values() if isinstance(v.form, EntryForm) and v.form.section == section]
 
 
@@ -155,7 +155,7 @@ def entry_form(verb: Verb) -> EntryForm:
 
 
 def entry_kind(verb: Verb) -> KeyedTable:
-    """Return the table of an entry, with all its keys."""
+    """Return the kind of the table of an entry, with all keys that the table can have."""
     form = entry_form(verb)
     kinds = {**verb.kinds, **ADDED} if form.is_body else verb.kinds
     needed = [p.name for p in verb.parameters().values() if p.default is p.empty]
@@ -199,14 +199,14 @@ def model_schema() -> DataTable:
     }
 
 
-LARGEST = 64 * 2**20  # bytes; the file of a model of a thousand bodies has half a million
-_DEEPEST = 60  # levels of nested brackets; the reader of TOML recurses once for each
+LARGEST = 64 * 2**20  # most bytes of a file; a model of a thousand bodies has half a million
+_DEEPEST = 60  # most levels of nested brackets; the reader of TOML recurses once for each level
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
 _PART = re.compile(r""""([^"]*)"|'([^']*)'|([^\s.]+)""")
 _DOTTED = re.compile(r"^\s*\[*\s*(?:[\w\"'-]+\s*\.\s*){20}", re.MULTILINE)  # a key of more than 20 parts
-_SAID = re.compile(
+_TEXT_OR_COMMENT = re.compile(
     r'''"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
 )
 _PLACE = re.compile(r" \(at line (\d+), column \d+\)")
@@ -285,16 +285,16 @@ def _suggest_quotes(lines: list[str]) -> str:
 
 
 def _nesting(text: str) -> int:
-    """Return the greatest depth of brackets outside texts and comments; 0 without counting if they are few.
+    """Return the greatest depth of nested brackets outside texts and comments.
 
-    A dotted key of more than 20 parts counts as too deep.
+    Return 0 without counting if there are few brackets. A dotted key of more than 20 parts is too deep.
     """
     if text.count("[") + text.count("{") <= _DEEPEST and text.count(".") <= _DEEPEST:
         return 0
     if _DOTTED.search(text):
         return _DEEPEST + 1
     deep = deepest = 0
-    for mark in re.findall(r"[\[\]{}]", _SAID.sub("", text)):
+    for mark in re.findall(r"[\[\]{}]", _TEXT_OR_COMMENT.sub("", text)):
         deep = deep + 1 if mark in "[{" else max(deep - 1, 0)
         deepest = max(deepest, deep)
     return deepest
@@ -338,8 +338,9 @@ def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
 
 
 def _flatten(data: DataTable) -> None:
-    """Join the keys of variables in [start], [prescribe] and [armature] that are written without quotes:
-    A.q1 = 0.1 is a table to TOML.
+    """Join the keys of variables in [start], [prescribe] and [armature] that are written without quotes.
+
+    TOML reads A.q1 = 0.1 as a table A with the key q1.
     """
     for section in ("start", "prescribe", "armature"):
         table = data.get(section)

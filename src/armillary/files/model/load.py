@@ -49,15 +49,15 @@ from armillary.untyped import DataMapping, DataTable, Given
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
 _WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
 _FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *QUANTITIES}
-# Sections by what their entries name: texts can name the entries; the entries make further names, as brakes
-# and gyros do; the entries have names that no text can use.
+# Sections whose entries texts can name.
 _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
           "attractors", "fmus", "blocks", "loads")  # fmt: skip
-_MAKERS = ("bodies", "fmus", "blocks", "loads")
-_LABELLED = ("constraints", "events", "outputs", "shapes")
+_MAKERS = ("bodies", "fmus", "blocks", "loads")  # their entries may make further names, as gyros do
+_LABELLED = ("constraints", "events", "outputs", "shapes")  # their entries have names that no text can use
+# Sections whose entries a part can share with the whole model.
 _SHARED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions")
 _LEFT = ("include", "name", "units", "armillary", "about")  # keys that concern the part alone
-_DEEPEST, _MOST = 20, 1000
+_DEEPEST, _MOST = 20, 1000  # most nested includes, and most parts of a model
 
 
 def parts_of(document: Document) -> list[ModelPart]:
@@ -102,13 +102,13 @@ def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, D
 
 @dataclass(frozen=True)
 class _NewNames:
-    """The new names of an included model and its own parts; dotted ones are points on its ground."""
+    """The new names of the entries of an included model and of its own parts."""
 
-    new: Mapping[str, str]
+    new: Mapping[str, str]  # by old names; a name with a dot is a point on the ground of the part
     prefix: str
-    makers: frozenset[str]
-    quoted: Mapping[str, str] = field(default_factory=dict)  # inside of back quotes: of constraints too
-    called: frozenset[str] = frozenset()  # functions and tables of its own
+    makers: frozenset[str]  # old names of entries that may make further names
+    quoted: Mapping[str, str] = field(default_factory=dict)  # ``new`` with constraints, inside back quotes
+    called: frozenset[str] = frozenset()  # old names of functions, tables and expressions
 
     @classmethod
     def of(cls, parts: list[ModelPart], label: str, entry: DataMapping, whole: bool) -> _NewNames:
@@ -127,7 +127,7 @@ class _NewNames:
         new |= {f"ground.{name}": f"{carrier}.{prefix}{name}" for name in points}
         if "on" in entry:
             new["ground"] = carrier
-        if whole:  # "world" is the ground of the whole model; parts of parts keep the word until then
+        if whole:  # "world" is the ground of the whole model; inner parts keep the word until it is reached
             new["world"] = "ground"
         makers = frozenset(name for name in declare_sections(_MAKERS) if name not in share)
         labels = {name: f"{prefix}{name}" for name in declare_sections(("constraints",))}
@@ -173,11 +173,11 @@ class _NewNames:
         return lambda text: _NAMES.sub(one, text)
 
     def _word(self, name: str, called: bool) -> str:
-        """Return the new form of a plain name; boom_tip, a node of boom, follows boom."""
+        """Return the new form of a plain name; boom_tip, a node of boom, is renamed with boom."""
         if name in self.new:
             return self.new[name]
         slope = derivative_name().fullmatch(name)
-        if called and slope and slope[1] in self.called and slope[1] in self.new:  # bump_dx follows bump
+        if called and slope and slope[1] in self.called and slope[1] in self.new:  # bump_dx with bump
             return f"{self.new[slope[1]]}{slope[2]}"
         if called or name in _FUNCTIONS:
             return name
@@ -197,9 +197,9 @@ def _place_part(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelP
             continue
         if section in _SHARED:
             content = {name: given for name, given in content.items() if name not in share}
-        if section == "gravity":  # its direction is the real ground's, wherever the part hangs
+        if section == "gravity":  # its direction refers to the real ground, whichever body carries the part
             data[section] = TOP[section].rename_texts(content, names.renamer(("ground", "world")))
-        elif section == "functions":  # names of their arguments are their own
+        elif section == "functions":  # their arguments keep their names
             data[section] = {rename(name): _rename_function(given, names) for name, given in content.items()}
         elif section in TOP:
             data[section] = TOP[section].rename_texts(content, rename)
@@ -214,7 +214,7 @@ def _place_part(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelP
         if changed not in parameters:
             continue
         known = parameters[changed]
-        if isinstance(value, str):  # an expression of the whole under the parameter's name
+        if isinstance(value, str):  # an expression of the whole model replaces the parameter
             taken[changed] = value
         else:  # a new default, in the parameter's own units
             parameters[changed] = {**(known if isinstance(known, Mapping) else {}), "value": value}
@@ -278,7 +278,7 @@ def _with_one_gravity(parts: list[ModelPart]) -> list[ModelPart]:
     first = stated[0]
     for part in stated:
         if first is not parts[0] and part.document.data["gravity"] != first.document.data["gravity"]:
-            message = f"gravity is stated otherwise in '{first.document.path.name}'; state it in the whole"
+            message = f"'{first.document.path.name}' states another gravity; state one in the whole model"
             raise part.document.error(message, "gravity")
     without = {id(part): {k: v for k, v in part.data.items() if k != "gravity"} for part in stated[1:]}
     return [replace(part, data=without[id(part)]) if id(part) in without else part for part in parts]
@@ -294,8 +294,8 @@ def load_ssp(
 ) -> SystemType:
     """Load the FMUs of a package, stepped every ``every`` seconds; its inputs become inputs of the system.
 
-    A system needs a body: one of unit mass that stays at rest is added. With ``trust`` the FMUs are loaded,
-    which are machine code.
+    A system needs a body, so a body of unit mass that stays at rest is added. ``trust`` allows the FMUs to be
+    loaded, which are machine code.
     """
     from armillary.files.ssp import read_package  # archives and XML, which few models need
 
@@ -360,7 +360,7 @@ def _check_options(
 
 
 def load_text(path: str | os.PathLike[str], make: type[SystemType], *, trust: bool = False) -> SystemType:
-    """Return the system in a text model; with ``trust`` the FMUs that it names are loaded: machine code."""
+    """Return the system in a text model; ``trust`` allows FMUs, machine code that it names, to be loaded."""
     document = read_model(path)
     system = make(document.data["name"], document.data.get("units", "SI"))
     build(system, parts_of(document), trust=trust)

@@ -1,6 +1,6 @@
-"""Systems as text models: saved files, read back before they are kept, and pickles.
+"""Systems as text models: saved files, which are read back before they are kept, and pickles.
 
-A pickle of a system holds the files of its text model: data, and nothing that is run.
+A pickle of a system holds the files of its text model: only data, no code.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def save(system: Description, path: str | os.PathLike[str]) -> None:
         raise ModelError(f"a text model is saved as .toml, not as '{target.name}'")
     calls = True
     if wrong := _find_loss(system, target, calls=True):
-        # A recorded call may give another result for the whole description: total_energy() before gravity().
+        # A recorded call, such as total_energy() before gravity(), can have another result in the text model.
         calls = False
         if _find_loss(system, target, calls=False):
             raise ModelError(f"system '{system.name}' cannot be written as a text model: {wrong}")
@@ -117,7 +117,7 @@ class Writing:
         self.data: DataTable = {}
         self.files: dict[str, DataTable] = {}
         self._written_elsewhere: dict[str, Callable[[Record], None]] = {
-            "parameter": lambda _: None,  # all parameters are written, also those from texts
+            "parameter": lambda _: None,  # _parameters writes all of them, also parameters from texts
             "define": self._definition,
             "function": self._function,
             "point": self._point,
@@ -168,7 +168,7 @@ class Writing:
         elif isinstance(form, LaterForm):
             name = str(self.values.value(arguments[form.owner]))
             if name not in self._section(form.section):
-                raise ModelError(f"{form.owner} '{name}' was made by another verb, so no text can renew it")
+                raise ModelError(f"{form.owner} '{name}' was made by another verb, so no text can change it")
             written = {key: arguments.get(argument) for key, argument in form.arguments.items()}
             self._section(form.section)[name] |= self.values.value(written)
         elif isinstance(form, PairForm):
@@ -195,7 +195,7 @@ class Writing:
         parameters = verb.parameters()
         given = {k: v for k, v in record.arguments.items() if v is not None}
         if verb.name == "output" and not self.values.calls and isinstance(given["expression"], Expr):
-            # Only the numbers in its expression may have stated its units.
+            # The text of the expression may lose the units that its numbers had.
             given["units"] = self.system.outputs[given["name"]].units or None
         entry: DataTable = {}
         for key, kind in verb.kinds.items():
@@ -215,7 +215,7 @@ class Writing:
             return self._file(getattr(value, "path", value))
         if isinstance(kind, Written) and kind.variables and callable(value) and not isinstance(value, Expr):
             return self._trace_function(value, [symbol(n, dimension=d) for n, d in kind.variables.items()])
-        if isinstance(kind, ListOf) and isinstance(value, str | Expr):  # one instead of several
+        if isinstance(kind, ListOf) and isinstance(value, str | Expr):  # one item instead of a list
             return self.values.value([value])
         return self.values.value(value)
 
@@ -223,7 +223,7 @@ class Writing:
 
     def _parameters(self) -> None:
         for name, node in self.system.parameters.items():
-            if "." in name:  # mass or inertia that a body was not given
+            if "." in name:  # for a mass or an inertia that a body was not given
                 continue
             data = node.data
             table = {"value": data.default, "units": data.units, "about": data.about or None}
@@ -260,7 +260,7 @@ class Writing:
 
     def _trace_function(self, function: Given, arguments: list[Expr]) -> Given:
         """Return the text of a Python function's value, in the names of its arguments."""
-        # A function may use the system that it was described with, even if a snapshot of it is saved.
+        # The function may use the system with which it was described, even if a snapshot of this is saved.
         with undo_always(self.system.identity.system or self.system) as changed:
             try:
                 value = function(*arguments)
@@ -329,7 +329,7 @@ class Writing:
     def _nodes(self) -> None:
         for body, flex in self.system.flexibles.items():
             if flex.nodes:
-                # In the file of a ready part every node has a name.
+                # In the file of a `FlexiblePart` every node has a name.
                 ready = "part" in self._body(body).get("flexible", {})
                 used = [n.name for n in flex.places.values()] if ready else list(flex.nodes)
                 self._body(body)["nodes"] = [list(n) if isinstance(n, tuple) else n for n in used]
@@ -355,7 +355,7 @@ def _creation_order(order: Mapping[str, int], name: str) -> tuple[int, int]:
 
 
 def _in_order(section: str, entry: DataTable) -> DataTable:
-    """Return an entry with its keys in the order of the reference."""
+    """Return an entry with its keys in the order of the reference page."""
     verb = verb_of(section, entry)
     keys = [] if verb is None else [entry_form(verb).key, *entry_kind(verb).fields]
     return {key: entry[key] for key in dict.fromkeys([*keys, *entry]) if key in entry}

@@ -1,7 +1,7 @@
 """Python values of a description as values of a text model: expressions and vectors become texts.
 
-A part that an expression shares, or that has a name in the equations, becomes a named expression of the file,
-so that the text grows with the graph and reads back as the same graph.
+A subexpression that occurs several times, or that has a name in the equations, becomes a named expression of
+the file. So the text grows in proportion to the graph, and reads back as the same graph.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _INLINE = 12  # characters up to which a shared part is always repeated
 class Values:
     """Values of one system; ``definitions`` and ``tables`` collect the entries to which their texts refer.
 
-    With ``calls`` an expression that a call made is written as that call, which is right if the call gives
-    the same for the whole description. ``file`` returns the name of a file in the text.
+    With ``calls`` the result of a recorded call, such as total_energy(), is written as this call, which is
+    right if the call has the same result for the complete description. ``file`` returns the name by which the
+    text names a file.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Values:
     # ------------------------------------------------------------ texts
 
     def expression(self, node: Expr, local: Mapping[Expr, str] | None = None) -> Given:
-        """Return an expression as text, or a constant as a number; ``local`` names stand for parts of it."""
+        """Return an expression as text, or a constant as a number; ``local`` has names for subexpressions."""
         if node.kind == "number":
             return float(node.data) if not float(node.data).is_integer() else int(node.data)
         names = {**self._names, **(local or {})}
@@ -136,8 +137,9 @@ class Values:
         return self._text(node, names)
 
     def _nodes_in_text(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
-        """Return the nodes that a text of the node shows, operands first: not those inside a part that has a
-        name or was made by a call.
+        """Return the nodes that the text of a node shows, operands first.
+
+        The text does not show nodes inside a subexpression that has a name or was made by a recorded call.
         """
         order: list[Expr] = []
         seen: set[Expr] = set()
@@ -194,8 +196,9 @@ class Values:
         return {"value": shown, "units": "" if part.dimension is None else si_text(part.dimension) or "1"}
 
     def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Given:
-        """Return an intermediate value, or a number 1 with units times something, as a named expression, with
-        its units if its parts do not imply them.
+        """Return the entry of a named expression for an intermediate value, or for a product with a hidden 1.
+
+        The entry states units if the operands do not imply them.
         """
         alone = part.kind == "let" or part.data == (1, (1,))
         inside = part.args[0] if alone else part
@@ -231,8 +234,9 @@ class Values:
         return name
 
     def _table(self, table: Piecewise) -> None:
-        """Add a lookup table that expressions call, or whose derivative NAME_dx they call, to the file under
-        the table's own name.
+        """Add a lookup table to the file, under its own name.
+
+        Expressions call the table, or its derivative NAME_dx.
         """
         if table.source is not table:
             if table.name in self.system.functions:
@@ -257,5 +261,8 @@ def _same(a: object, b: object) -> bool:
 
 
 def _hides_a_one(part: Expr) -> bool:
-    """Return whether a product has a number ±1 that its text would not show: bare, or with units."""
+    """Return whether a product has a factor ±1 that its text would not show, and that is not a pure number.
+
+    The factor has units, or its dimension is unknown.
+    """
     return part.kind == "product" and abs(part.data[0]) == 1 and part.unit is not ONE

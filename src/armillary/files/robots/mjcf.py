@@ -1,4 +1,4 @@
-"""MJCF models, MuJoCo's XML: from the root to a system, keyframes, actuators and equality constraints.
+"""MJCF models (MuJoCo's XML) as systems, with keyframes, actuators and equality constraints.
 
 Actuators become loads in joints, or at sites, driven by inputs:
 
@@ -67,7 +67,7 @@ _MECHANISMS = ("joint", "jointinparent", "site", "tendon", "cranksite", "body")
 
 @dataclass
 class ActuatorDrive:
-    """An actuator's numbers."""
+    """The numbers in the formulas of an actuator."""
 
     gain: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0])
     bias: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
@@ -75,17 +75,17 @@ class ActuatorDrive:
     bias_type: str = "none"
     dynamics: str = "none"
     gear: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    control: tuple[float, float] | None = None  # limits of the input, and of the force, if they hold
-    force: tuple[float, float] | None = None
+    control: tuple[float, float] | None = None  # limits of the input, if it is limited
+    force: tuple[float, float] | None = None  # limits of the force, if it is limited
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # by attribute
     limited: dict[str, str] = field(default_factory=dict)  # by attribute: true, false or auto
-    unknown: str = ""  # the unsupported feature, in words
-    servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults of kp and kv by kind
+    unknown: str = ""  # an unsupported feature, in words
+    servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults: (kp, kv) or (kv, 0)
 
     def bounds(self, key: str, element: Element, settings: Settings) -> tuple[float, float] | None:
-        """Return a range if it holds: declared so, or given while limits are automatic.
+        """Return a range if it applies: if the file says so, or gives a range while limits are automatic.
 
-        A range, and whether it holds, may come from different classes.
+        The range, and whether it applies, may come from different default classes.
         """
         low, high = self.ranges.get(key, (0.0, 0.0))
         word = self.limited.get(key, "auto")
@@ -137,7 +137,7 @@ def add_actuators(
 
 
 def _apply(drive: ActuatorDrive, element: Element) -> None:
-    """Put the numbers of one element, an actuator or a default of one, into a drive."""
+    """Put the numbers of one element, an actuator or a default for actuators, into a drive."""
     kind = element.tag
     if element.has("gear"):
         gear = element.numbers("gear", (1, 6))
@@ -181,7 +181,10 @@ def _apply(drive: ActuatorDrive, element: Element) -> None:
 
 
 def _keep_gains(drive: ActuatorDrive, level: list[Element]) -> None:
-    """Keep the gains from which servos of inner classes start: of their kind, or of a general actuator."""
+    """Keep the gains of a class as defaults for servos of inner classes.
+
+    A servo takes them from a servo of its kind, or from a general actuator.
+    """
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
         if kind in (servo, "general"):
@@ -348,7 +351,7 @@ def add_equalities(builder: Builder, section: list[Element], tree: MjcfTree, def
 
 
 def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
-    """Keep two points together: a site of each body, or the points of both that meet at rest."""
+    """Keep two points together: two sites, or two points that coincide in the reference position."""
     if element.has("site1"):
         ends = [_site_point(builder, element, key, tree) for key in ("site1", "site2")]
     else:
@@ -365,7 +368,10 @@ def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> N
 
 
 def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
-    """Weld two frames: two sites, or the second body and a frame on the first at its relative pose."""
+    """Weld two frames: two sites, or the second body's frame and a frame on the first body.
+
+    The latter has the relative pose that is stated, or else the second body's pose in the reference position.
+    """
     if element.has("site1"):
         sites = [_site(element, key, tree) for key in ("site1", "site2")]
         first, second = sites[0].link, sites[1].link
@@ -482,7 +488,7 @@ def _set_initial_state(builder: Builder, key: Element) -> None:
         start(builder.system, values)
 
 
-# Elements and attributes for the looks, the measurements and MuJoCo's integration, without effect on motion.
+# Elements and attributes without effect on motion: for appearance, measurements and MuJoCo's integration.
 NO_EFFECT = {
     "asset", "material", "texture", "skin", "hfield",
     "camera", "custom", "light", "sensor", "size", "statistic", "visual", "extension",
@@ -506,13 +512,13 @@ def load_mjcf(
     exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
-    """Return a system from an MJCF file. Each deviation that may change the motion is a warning; with
-    ``strict`` it is an error.
+    """Return a system from an MJCF file. Each deviation that may change the motion gives a warning; with
+    ``strict`` it raises an error.
 
-    ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
-    Runs start at rest in the file's reference position, or in the state of ``keyframe``. With
-    ``exact_angles`` an angle of 1.5708 rad is that number, not π/2. Geoms of the groups 0 to 2 become shapes;
-    ``root`` is the folder that holds their meshes.
+    ``stops`` turns limits into bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in
+    ``System.stop``. Runs start at rest in the file's reference position, or in the state of ``keyframe``. An
+    angle of 1.5708 rad is read as π/2; with ``exact_angles`` it is read as written. Geoms of the groups 0 to
+    2 become shapes; ``root`` is the folder that holds their meshes.
     """
     strict = flag(strict, "load_mjcf: strict=", ModelError)
     top = None if root is None else file_path(root, "root of load_mjcf", ModelError)

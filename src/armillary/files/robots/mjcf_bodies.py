@@ -1,7 +1,7 @@
 """The tree of an MJCF file as links: places, joints, inertias, sites.
 
-MuJoCo's coordinates are ours except for ``ref``: qpos = q + ref. A body with a free joint is placed by its
-coordinates alone; its pos and quat are its initial pose.
+MuJoCo's coordinates are those of the System except for ``ref``: qpos = q + ref. A body with a free joint is
+placed by its coordinates alone; its pos and quat are its initial pose.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ class MjcfTree:
 
     links: list[RobotLink] = field(default_factory=list)
     sites: dict[str, Site] = field(default_factory=dict)
-    poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # in the world, at rest
-    starts: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # of free joints
-    touching: int = 0
-    world: list[Visual] = field(default_factory=list)  # on the ground
+    # Place and rotation of each link in the world, in the reference position.
+    poses: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    starts: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)  # poses of free joints
+    touching: int = 0  # number of shapes that could touch
+    world: list[Visual] = field(default_factory=list)  # visuals on the ground
 
 
 class _Child(NamedTuple):
-    """An element of a body, seen through the <frame> elements around it."""
+    """An element of a body, with the place, rotation and class that the <frame> elements around it state."""
 
     element: Element
     place: np.ndarray
@@ -112,8 +113,9 @@ def _add_free_joint(link: RobotLink, parent: str, tree: MjcfTree) -> None:
 
 
 def _is_aligned(link: RobotLink, settings: Settings) -> bool:
-    """Return whether the frame of a free body without others on it moves to its mass centre and principal
-    axes.
+    """Return whether the frame of a free body is moved to its mass centre and principal axes.
+
+    The caller has made sure that the body carries no other bodies.
     """
     if len(link.joints) != 1 or link.joints[0].kind != FREE or not link.inertial.mass:
         return False
@@ -209,7 +211,7 @@ def _geom(
     link: RobotLink,
     given: Inertial | None,
 ) -> Inertial | None:
-    """Return the inertia of a shape for its body, if it counts; count the shape if it could touch."""
+    """Return the inertia of a shape if its body needs it; count the shape if it could touch others."""
     geom = defaults.apply(child.element, child.childclass)
     touches = geom.number("contype", 1.0) or geom.number("conaffinity", 1.0)
     tree.touching += bool(touches)

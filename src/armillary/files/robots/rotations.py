@@ -1,6 +1,6 @@
-"""Rotations of robot files as matrices R with v_outer = R v_inner, and angles that spell multiples of π/12.
+"""Rotations of robot files as matrices R with v_outer = R v_inner, and angles rounded from multiples of π/12.
 
-Robot files write right angles as 1.57079632679 or 3.14159. The residues, 1e-12 to 1e-5, would turn constant
+Robot files write right angles as 1.57079632679 or 3.14159. The errors, 1e-12 to 1e-5, would turn constant
 rotations that only exchange axes into full matrices, and double the operations of the equations.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from armillary.files.xml import Element
 
 _STEP = math.pi / 12
-_DIGITS = 5  # fewest digits of a multiple: 3.14 may mean 3.14
-_TURNS = 24 * 4
+_DIGITS = 5  # fewest digits of a rounded multiple; 3.14 may mean 3.14
+_TURNS = 24 * 4  # largest multiple of π/12 that is recognised: four turns
 
 
 def find_multiple(word: str) -> int | None:
@@ -36,8 +36,9 @@ def find_multiple(word: str) -> int | None:
 
 
 def read_angles(element: Element, key: str, count: int, default: list[float] | None = None) -> list[float]:
-    """Return the angles of an attribute in radians; digits that spell a multiple of π/12 give that multiple,
-    unless ``keep_written_angles``.
+    """Return the angles of an attribute in radians.
+
+    A rounded multiple of π/12 is replaced by the multiple, unless ``keep_written_angles`` marked the element.
     """
     values = element.numbers(key, count, default)
     if not element.has(key) or element.literal:
@@ -88,7 +89,7 @@ def _elements(root: Element) -> Iterator[Element]:
 
 Array = np.ndarray
 
-# Cosines of right angles leave this much; taken as zero they vanish from the equations.
+# Cosines of right angles are smaller than this; as zeros they vanish from the equations.
 _ROUNDING = 1e-15
 _CONVERGED = 1e-12
 
@@ -181,9 +182,10 @@ def unit_vector(vector: Sequence[float]) -> Array:
 def principal_axes(inertia: Array) -> Array:
     """Return axes (columns) along which an inertia is diagonal, the largest moment first, as MuJoCo does.
 
-    Jacobi's method, each turn about the axis across the largest element off the diagonal; then axes are
-    exchanged by right angles. The coordinates of an aligned body depend on the choice among equivalent
-    triads, so the order of the turns is MuJoCo's (``mju_eig3``).
+    The method is Jacobi's. Each turn removes the largest element off the diagonal; it is about the axis
+    perpendicular to the two axes of this element. Then turns by right angles exchange axes. The coordinates
+    of an aligned body depend on the choice among equivalent triads, so the order of the turns is MuJoCo's
+    (``mju_eig3``).
     """
     R = np.eye(3)
     for _ in range(500):
@@ -207,7 +209,7 @@ def principal_axes(inertia: Array) -> Array:
 
 
 def tidy(values: Array) -> Array:
-    """Return values, with whole numbers in place of values within rounding of them."""
+    """Return the values; those that differ from a whole number by rounding only become this number."""
     near = np.round(values)
     return np.where(np.abs(values - near) < _ROUNDING, near, values) + 0.0
 

@@ -54,14 +54,14 @@ from armillary.untyped import Given
 
 
 class UrdfLooks:
-    """Materials of a file, and the file itself with the root of its meshes."""
+    """The materials of a file, the path of the file, and the root folder of its meshes."""
 
     def __init__(self, robot: Element, file: Path, root: Path | None) -> None:
         self.file, self.root = file, root
         self.materials: dict[str, Element] = {}
         self.shown: set[str] = set()  # textures that meshes have
         named = [*robot.all("material"), *(m for m in _inner(robot) if m.children)]
-        for element in reversed(named):  # the first of a name holds
+        for element in reversed(named):  # the first material of a name is used
             self.materials[element.attributes.get("name", "")] = element
 
     @property
@@ -95,7 +95,7 @@ class UrdfLooks:
             geometry.fail("it is empty")
         figure = self._figure(geometry.children[0], self._material(element))
         found = make_visual(figure, place, rotation, self._rgba(element))
-        textured = isinstance(figure, Mesh) and figure.texture  # in place of the colour
+        textured = isinstance(figure, Mesh) and figure.texture  # the texture replaces the colour
         return replace(found, colour="") if found is not None and textured else found
 
     def _figure(self, element: Element, material: Element | None) -> Figure:
@@ -142,7 +142,7 @@ KINDS = {
     "fixed": None,
 }
 TORQUES = ("auto", "all", "none")
-# Elements and attributes for the looks and for other software, without effect on motion.
+# Elements and attributes without effect on motion: for appearance and for other software.
 NO_EFFECT = {
     "visual", "collision", "material", "color", "texture", "gazebo", "calibration", "sensor", "version",
     "type", "contact", "safety_controller", "hardwareInterface", "group",
@@ -161,15 +161,15 @@ def load_urdf(
     exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
-    """Return a system from a URDF file. Each thing that is not read and may change the motion is a warning;
-    with ``strict`` it is an error.
+    """Return a system from a URDF file. Each element that is not read and may change the motion gives a
+    warning; with ``strict`` it raises an error.
 
-    ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
-    or three components. ``torques``: which joints get an input ``tau_joint``: "auto" (those with a
-    transmission, or all if the file has none), "all" or "none". ``stops`` makes limits bump stops, e.g.
-    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. An rpy of 1.5708 is read as π/2; with
-    ``exact_angles`` it is read as written, as in other programs. Visuals become shapes; ``root`` is the
-    folder that holds the meshes, and the packages of ``package://`` paths.
+    ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` in m/s² is downwards
+    along −z, or has three components. ``torques`` states which joints get an input ``tau_joint``: "auto"
+    (joints with a transmission, or all if the file has none), "all" or "none". ``stops`` turns limits into
+    bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. An rpy of 1.5708 is read
+    as π/2; with ``exact_angles`` it is read as written, as in other programs. Visuals become shapes; ``root``
+    is the folder that holds the meshes, and the packages of ``package://`` paths.
     """
     if torques not in TORQUES:
         raise ModelError(f"load_urdf: torques={torques!r} is not one of {', '.join(TORQUES)}")
@@ -305,7 +305,7 @@ def _inertial(link: Element) -> Inertial:
 def _freedom(joint: Element) -> RobotFreedom | None:
     kind = KINDS[joint.choice("type", tuple(KINDS))]
     if kind is None:
-        for unused in joint.all("axis", "limit", "dynamics", "mimic"):  # nothing moves along or within these
+        for unused in joint.all("axis", "limit", "dynamics", "mimic"):  # without effect on a fixed joint
             unused.take_whole()
         return None
     freedom = RobotFreedom(joint.text("name"), kind, joint)
@@ -387,7 +387,7 @@ def _notes(builder: Builder, root: Element, joints: Mapping[str, Element]) -> No
     for transmission in root.all("transmission"):
         transmission.take_whole()
     for joint in joints.values():
-        for limit in joint.all("limit"):  # greatest efforts and velocities are a matter of the drive
+        for limit in joint.all("limit"):  # limits of effort and velocity belong to a model of the drive
             limit.take_whole()
     friction = [n for n, j in joints.items() for e in j.all("dynamics") if e.number("friction", 0.0)]
     if friction:
