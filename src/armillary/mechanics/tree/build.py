@@ -1,8 +1,8 @@
 """The tree of links of a description, and its groups of bodies that move as one.
 
-Redundant coordinates and JPL's formulations use groups (``rigid_groups``), each in the axes of its first
-body, with complete joints between them. The other formalisms use the tree of links (``build_tree``), in which
-joints are split into single steps.
+The formalism with redundant coordinates and those of JPL use groups (``rigid_groups``), each in the axes of
+its first body, with whole joints between them. The other formalisms use the tree of links (``build_tree``),
+in which each joint is split into steps: single slides, turns or tumbles.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ Reader = ScalarMap  # converts expressions of the description to expressions wit
 class RigidGroup:
     """A moving body with the bodies fixed to it.
 
-    ``place`` is the position of the joint from the origin of the group ``parent``, in the parent group's
-    axes; ``mount`` rotates from the axes in which the joint is described to the parent group's axes;
-    ``orient`` is the constant rotation after the joint. Mass, first moment and inertia are about the origin
-    of this group, in its axes, without deformation.
+    ``parent`` is the index of the parent group. ``place`` is the position of the joint relative to the parent
+    group's origin, in the parent group's axes. ``mount`` rotates vectors from the axes in which the joint is
+    described to the parent group's axes; ``orient`` is the constant rotation after the joint. Mass, first
+    moment and inertia are about the origin of this group, in its axes, without deformation.
     """
 
     body: Body
@@ -106,7 +106,7 @@ class RigidGroup:
         return matrix_sum(self.inertia, scaled_matrix(point_mass_inertia(self.mass, self.centre), -1))
 
     def with_mass(self, mass: Scalar, centre: Triple, inertia: Matrix) -> Self:
-        """Return the group with an added mass: its mass centre, and its inertia about the mass centre."""
+        """Return the group with a part added: its mass, mass centre, and inertia about its mass centre."""
         return replace(
             self,
             mass=plus(self.mass, mass),
@@ -138,9 +138,10 @@ class RigidGroup:
 
 @dataclass(frozen=True, eq=False)
 class RigidGroups:
-    """All groups, parents first, the placement of every body, and the bodies that represent nodes.
+    """All groups, parents first, the placement of every body, and the massless bodies that represent nodes.
 
-    In placements, the ground has the index −1 and nodes of flexible bodies have indices below −1.
+    In placements the index of a group stands for a link; the ground has the index −1, and nodes of flexible
+    bodies have indices below −1, which are the keys of ``nodes``.
     """
 
     groups: tuple[RigidGroup, ...]
@@ -190,7 +191,7 @@ def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
 
 
 def _adapted_axes(axis: Triple) -> Matrix:
-    """Return axes as columns: the given axis, then a perpendicular one (a coordinate axis if possible)."""
+    """Return three perpendicular axes as columns, the given one first, then a coordinate axis if possible."""
     zeros = [i for i in range(3) if is_zero(axis[i])]
     second = unit(zeros[0]) if zeros else perpendicular_triple(axis)
     third = cross_triples(axis, second)
@@ -200,14 +201,15 @@ def _adapted_axes(axis: Triple) -> Matrix:
 def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | RotationChain, int, int]:
     """Return (R, k, ±1): the cheapest constant rotation R that takes ± coordinate axis k to an axis.
 
-    Two turns about coordinate axes reach every axis, R = R_i(φ) R_j(θ); one turn is enough for an axis in a
-    coordinate plane. Two turns of a symmetric matrix take 18 products, a rotation by a full matrix 45. An
-    axis whose components are not numbers gets the full matrix.
+    Two turns about coordinate axes, R = R_i(φ) R_j(θ), take a coordinate axis to any axis; one turn is enough
+    for an axis in a coordinate plane. To rotate a symmetric matrix by two such turns takes 18 products, by a
+    full matrix 45. The full matrix is used only for an axis whose components are not numbers.
     """
     a = [float(x) for x in map(_plain_number, axis) if x is not None]
     if len(a) < 3:
         return MatrixRotation(_adapted_axes(axis)), 0, 1
-    # e_k turns about j in the plane of k and i, then about i; the largest a[k] gives the smallest angles.
+    # Turn e_k about axis j, in the plane of k and i, then about axis i. The k with the largest |a[k]| gives
+    # the smallest angles.
     k = max(range(3), key=lambda n: (abs(a[n]), -n))
     i, j = sorted((n for n in range(3) if n != k), key=lambda n: (abs(a[n]), n), reverse=True)
     sign = 1 if a[k] > 0 else -1
@@ -228,7 +230,7 @@ def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
 
 
 def _exact(x: float) -> Scalar:
-    """Return a cosine or sine, as a whole number if it differs from one by less than 1e-15."""
+    """Return a cosine or sine; replace it by a whole number if it differs from that by less than 1e-15."""
     return round(x) if abs(x - round(x)) < 1e-15 else x
 
 
@@ -245,7 +247,7 @@ def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned
 
 
 def _tidy(x: Scalar) -> Scalar:
-    """Return a number without its rounding error if it is nearly a whole number, so that terms cancel."""
+    """Return a number, rounded if it is a whole number but for a rounding error, so that terms cancel."""
     value = _plain_number(x)
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
 
@@ -261,11 +263,12 @@ def build_tree(
     split_free_bodies: bool = False,
     separate_welds: Collection[str] = (),
 ) -> Tree:
-    """Return the tree of links of a system before regrouping; ``plain`` converts its expressions.
+    """Return the tree of links of a system before regrouping (regroup.py); ``plain`` converts its
+    expressions.
 
-    ``given`` are the prescribed speeds, by default from the description. ``split_free_bodies`` replaces
-    free bodies whose velocities are in their parent's axes by slides and a tumble. Bodies in
-    ``separate_welds`` keep a separate link although they are fixed to their parent.
+    ``given`` are the prescribed speeds, by default those of the description. ``split_free_bodies`` replaces
+    the joint of each free body whose velocities are in its parent's axes by three slides and a tumble. Bodies
+    in ``separate_welds`` keep links of their own although they are fixed to their parents.
     """
     given = system.prescriptions if given is None else given
     split = split_free_bodies and any(
@@ -290,7 +293,8 @@ def _tree_with_dimensions(
     return Tree(tuple(builder.links), gravity, builder.placements)
 
 
-# Trees of frozen descriptions are kept: the check of masses, the derivation and a run need the same tree.
+# Trees of frozen descriptions, which no longer change, are kept: the check of masses, the derivation and a
+# run need the same tree.
 _kept_tree = kept_per_object(_tree_with_dimensions)
 
 
@@ -366,7 +370,7 @@ class _TreeBuilder:
         self.carriers[body.name] = here
 
     def _flexed_link(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
-        """Append a link that is moved by modes (a node, or a body held at its own node); return its index."""
+        """Append a link that moves with modes (a node, or a body held at its own node); return its index."""
         own = len(self.links)
         rotation: Rotation
         if turned != IDENTITY:
@@ -431,8 +435,8 @@ class _TreeBuilder:
     ) -> tuple[Tumble, int, Matrix, Triple]:
         """Append three slides for a drift in its parent's axes; return the remaining tumble and its position.
 
-        Coordinates and speeds stay the same. Each linear speed then belongs to one link, so that it can be
-        prescribed or eliminated.
+        Coordinates and speeds stay the same. Each linear speed then belongs to a link of its own, so that it
+        can be prescribed or eliminated.
         """
         for i, axis in enumerate("xyz"):
             slide = Slide(unit(i), as_expr(step.position[i]), step.linear[i])
@@ -476,7 +480,7 @@ class _TreeBuilder:
         return self._append(link), IDENTITY
 
     def _inertia(self, body: Body) -> tuple[Scalar, Triple, Matrix]:
-        """Return (m, h, J) of a body about its link's origin, in the link's axes."""
+        """Return mass, first moment and inertia of a body about its link's origin, in the link's axes."""
         placement = self.placements[body.name]
         of_numbers = _plain_numbers(body, placement)
         if of_numbers is None:
@@ -494,9 +498,10 @@ def _about_link(
 
 
 def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar, Triple, Matrix] | None:
-    """Return a body's position, mass, mass centre, inertia as Python numbers; `None` if one is an expression.
+    """Return a body's placement, mass, mass centre and inertia as Python numbers; `None` if any of these is
+    not a number.
 
-    Sums and products of Python numbers give the same results in a fifth of the time.
+    Sums and products of Python numbers take a fifth of the time of those of expressions.
     """
     given: list[Scalar] = [body.mass, *body.com_coordinates, *placement.origin]
     for row in (*body.inertia, *placement.rotation):
@@ -513,13 +518,13 @@ def _matrix_rows(entries: list[Scalar]) -> Matrix:
 
 
 def _node(value: Scalar) -> Scalar:
-    """Return a number as an expression; zeros stay plain numbers, which sums and products leave out."""
+    """Return a number as an expression. A zero becomes a plain 0, which sums and products leave out."""
     assert not isinstance(value, Expr)
     return number(value) if value else 0
 
 
 def _split_modal_step(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
-    """Return the steps of a joint without motion by modes, and this motion if the joint ends with it."""
+    """Return the steps of a joint without a last step that modes move, and that last step or `None`."""
     if steps and isinstance(steps[-1], Flexed):
         return steps[:-1], steps[-1]
     return steps, None

@@ -1,10 +1,10 @@
 """Loads, velocities, acceleration remainders and inertia forces of the links, each in its own axes.
 
-Loads are wrenches on links, or direct contributions to generalised forces. A balanced load between two bodies
-does no work on the motion that both share, so it contributes only to the generalised forces of the joints on
-the path between them: a torque motor costs one addition at any depth of the tree. Loads from the ground, and
-forces whose reaction is not on the same line of action, are added to the wrenches of links, which the
-recursions carry to the ground anyway.
+Loads are wrenches on links, or direct contributions to generalised forces. Opposite moments on two bodies,
+and opposite forces along one line, do no work on the motion that both bodies share. Such a balanced load
+contributes only to the generalised forces of the joints on the path between the bodies: a torque motor costs
+one addition at any depth of the tree. Loads from the ground, and forces whose reaction is not on the same
+line of action, are added to the wrenches of links, which the recursions carry to the ground anyway.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def applied_loads(
     whole: bool = False,
     loads: Iterable[Load] | None = None,
 ) -> AppliedLoads:
-    """Return all loads of a system, or only ``loads``, on its tree; if ``whole``, as wrenches on links."""
+    """Return all loads of a system, or only ``loads``, on its tree; if ``whole``, all loads become wrenches
+    on links.
+    """
     plain = plain or Undimensioned()
     found = loads_on_tree(all_loads(system) if loads is None else loads, tree, plain, whole=whole)
     for speed, value in field_forces(system).items():
@@ -188,7 +190,7 @@ def components_along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, 
 
 
 def wrench_at_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
-    """Move a wrench on a link to its parent: about the parent's origin and in the parent's axes."""
+    """Return a wrench on a link as a wrench on its parent: about the parent's origin, in its axes."""
     link = tree.links[index]
     f = named(link.rotation.to_parent(f), f"f_{link.name}")
     n = add(link.rotation.to_parent(n), cross_triples(link.offset, f))
@@ -200,7 +202,7 @@ def accumulated_wrenches(
 ) -> list[Wrench]:
     """Return each link's wrench plus the wrenches of all links beyond it, summed from the leaves.
 
-    Components along freedoms in ``known``, by speed index, take the known value instead of the sum.
+    ``known`` has values, by speed index, of components along freedoms; they replace the sums.
     """
     found = list(own)
     for i in reversed(range(len(tree.links))):
@@ -219,14 +221,16 @@ def accumulated_wrenches(
 # Velocities and acceleration remainders of the links, each in its own axes, parents first.
 #
 # The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that depends on coordinates and
-# speeds (Sayers 1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the
-# ground, so weight needs no further terms. Remainders of a free body on the ground are relative to free fall,
-# since its six unknown accelerations include gravity.
+# speeds (Sayers 1990, eq. 6.3.6). Gravity is treated as an upward acceleration of the ground, so weight needs
+# no further terms. For a free body on the ground, the unknown accelerations are relative to free fall, and so
+# are the remainders.
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Angular velocity w, remainders of the angular and the origin's acceleration, in link axes."""
+    """Angular velocity w of a link, and remainders of its angular acceleration (alpha) and of its origin's
+    acceleration (a), in link axes.
+    """
 
     name: str
     w: Triple
@@ -242,21 +246,21 @@ class Motion:
 
     @property
     def U(self) -> Matrix:
-        """α̃ + ω̃ ω̃: U r is the acceleration remainder of a point r relative to the origin."""
+        """U = α̃ + ω̃ ω̃; U r is the acceleration remainder of a point at r from the origin, relative to it."""
         return joined(joined(self.element(i, j) for j in range(3)) for i in range(3))
 
     def times_U(self, r: Triple) -> Triple:
-        """U r; elements of U that multiply known zeros of r are not computed."""
+        """Return U r; elements of U that multiply known zeros of r are not computed."""
         there = [j for j in range(3) if not is_zero(r[j])]
         return joined(sum_of_products([(self.element(i, j), r[j]) for j in there]) for i in range(3))
 
     def product(self, i: int, j: int) -> Scalar:
-        """ω_i ω_j, made at its first use."""
+        """Return ω_i ω_j, which is made at its first use."""
         i, j = min(i, j), max(i, j)
         return self._name_component("ww", i, j, lambda: times(self.w[i], self.w[j]))
 
     def element(self, i: int, j: int) -> Scalar:
-        """U_ij, made at its first use."""
+        """Return U_ij, which is made at its first use."""
         return self._name_component("U", i, j, lambda: self._element(i, j))
 
     def _element(self, i: int, j: int) -> Scalar:
@@ -290,8 +294,8 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     relative = _speeds(link, range(3))
     carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
     w = named(add(carried, relative), f"w_{link.name}")
-    # ω × relative = ω_parent × relative. With one freedom, w can be used: its components across the axis are
-    # those of ω_parent.
+    # ω × relative = ω_parent × relative. With one freedom w replaces ω_parent, whose components across the
+    # axis are the same.
     gyric = cross_triples(carried if len(link.freedoms) > 1 else w, relative)
     known = _rates(link, range(3))
     alpha = named(add(link.rotation.to_child(parent.alpha), gyric, known), f"alpha_{link.name}")
@@ -315,7 +319,8 @@ def _flexible_motion(link: Link, parent: Motion, tree: Tree) -> Motion:
 
     α = Rᵀα_p + (Rᵀω_p) × ω_r + Θ̇ξ        a = Rᵀ(a_p + U_p r) + 2 (Rᵀω_p) × v_r + v̇_r
 
-    with ω_r = Θξ and v_r = Ψξ, whose rates at steady ξ are the link's bias.
+    ω_r = Θξ and v_r = Ψξ are the link's velocities relative to its parent. Their rates at constant ξ are
+    ``bias``, part of Θ̇ξ and v̇_r.
     """
     modes = tree.links[link.carrier].modes
     assert modes is not None
@@ -350,7 +355,7 @@ def _speeds(link: Link, directions: range) -> Triple:
 
 
 def _rates(link: Link, directions: range) -> Triple:
-    """Return the rates of prescribed speeds and the known parts of dependent ones, along the link's axes."""
+    """Return the known rates of a link's speeds, or known parts of rates, as a vector in the link's axes."""
     out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions and d.rate is not None:
@@ -359,9 +364,9 @@ def _rates(link: Link, directions: range) -> Triple:
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
-    """Return the known part of the rates of a drift's linear speeds.
+    """Return the known part of the rates of a drift's linear speeds, apart from prescribed rates.
 
-    It consists of −ω × v for speeds in body axes and of gravity for a body on the ground.
+    It is −ω × v for speeds in body axes, plus gravity for a body on the ground.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     turning = cross_triples(relative, v) if link.velocity == "body" else ZEROS
@@ -372,9 +377,10 @@ def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
 def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: Tree) -> Triple:
     """Return the acceleration remainder of a drifting link's origin.
 
-    Along free directions of a body on the ground it is zero (relative to free fall); along directions without
-    a free speed the complete acceleration is known. ``drift_correction`` is subtracted from the rates of
-    prescribed speeds; the rates of dependent speeds already exclude it.
+    For a body on the ground it is zero along directions with a free speed, since accelerations are relative
+    to free fall. Along directions without a free speed the complete acceleration is known: it is the rate of
+    the prescribed speed less ``drift_correction``. For a dependent speed, the known part of the rate already
+    excludes this correction.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     if link.parent >= 0:
@@ -399,7 +405,10 @@ def relative_spin(link: Link) -> Triple:
 
 
 def corrections(tree: Tree) -> dict[int, Scalar]:
-    """Return the known parts of the rates of unknown speeds, by index; only drifts in body axes have them."""
+    """Return the part ``drift_correction`` of the rates of speeds that are not prescribed, by index.
+
+    Only drifts with speeds in body axes have one.
+    """
     found: dict[int, Scalar] = {}
     for link in tree.links:
         if link.step == "drift" and link.velocity == "body":
@@ -412,7 +421,8 @@ def corrections(tree: Tree) -> dict[int, Scalar]:
     return found
 
 
-# Inertia force and moment of a link for acceleration remainders, about its origin (D'Alembert, reversed).
+# The force f and moment n, about a link's origin, that give the link its acceleration remainders:
+# d'Alembert's inertia forces with reversed sign.
 #
 #     f = m a + U h            n = J α + ω × J ω + h × a
 #
@@ -420,7 +430,7 @@ def corrections(tree: Tree) -> dict[int, Scalar]:
 
 
 def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
-    """Return (n, f) of every link for its acceleration remainders, less its applied wrench."""
+    """Return for every link the wrench (n, f) of its acceleration remainders less its applied wrench."""
     found: list[Wrench] = []
     for i, (link, moving) in enumerate(zip(tree.links, motions(tree), strict=True)):
         wrench = inertia_force(deformed_link(link), moving)
@@ -434,7 +444,7 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
 
 
 def modal_remainders(tree: Tree) -> dict[int, Scalar]:
-    """Return the remainder of every mode's equation, by speed index."""
+    """Return ``modal_remainder`` for every mode, by speed index."""
     if all(link.modes is None for link in tree.links):
         return {}
     return {
@@ -453,7 +463,7 @@ def modal_forces(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) ->
 
 
 def inertia_force(link: Link, motion: Motion) -> Wrench:
-    """Return (n, f) of a link for its acceleration remainders."""
+    """Return the wrench (n, f) that gives a link its acceleration remainders."""
     h = link.first
     f = add(scaled(motion.a, link.mass), motion.times_U(h))
     n = add(_rotational(link, motion), cross_triples(h, motion.a))
@@ -461,14 +471,14 @@ def inertia_force(link: Link, motion: Motion) -> Wrench:
 
 
 def _rotational(link: Link, motion: Motion) -> Triple:
-    """J α + ω × J ω, in a form that multiplies each element of J once.
+    """Return J α + ω × J ω, in a form that multiplies each element of J once.
 
-    About x, with (y, z) following cyclically and U = α̃ + ω̃ω̃:
+    With U = α̃ + ω̃ω̃ its component about x is as follows; the others follow by cyclic exchange of x, y, z:
 
         J_xx α_x + (J_zz − J_yy) ω_y ω_z − J_xy U_zx + J_xz U_yx + J_yz (U_yy − U_zz)
 
-    If a second moment L_yy = (J_zz + J_xx − J_yy)/2 or L_zz vanishes, L_yy U_zy − L_zz U_yz replaces the
-    first two terms and is shorter.
+    If one of the second moments L_yy = (J_zz + J_xx − J_yy)/2 and L_zz vanishes, the first two terms are
+    replaced by the equal, then shorter L_yy U_zy − L_zz U_yz.
     """
     J = link.inertia
     if all(vanishes(row) for row in J):

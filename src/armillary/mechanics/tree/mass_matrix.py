@@ -49,15 +49,17 @@ from armillary.mechanics.tree.tree import (
 
 # The equations of a flexible link's modes, with the bodies attached to its nodes.
 #
-# A node moves by the twists φ_p = (θ_p, ψ_p) of its carrier's modes. A body attached to the node has an
-# inertia I (acceleration to wrench) and a wrench w at zero acceleration. It adds to the modes' equations
+# A node moves by the twists φ_p = (θ_p, ψ_p) of the modes of the flexible link that carries it. A body
+# attached to the node has an inertia I, which maps accelerations to wrenches, and a wrench w at zero
+# acceleration. It adds to the modes' equations
 #
 #     M_pq += φ_q·I φ_p        W_p += I φ_p, carried to the flexible link        f_p −= φ_p·w
 #
-# where W_p is the wrench on the link per unit of ξ̇_p, initially (H_p, P_p). A flexible body held at one of
-# its own nodes moves by φ_p too, in the axes of the body that holds it; then W_p and M include this motion.
+# where W_p is the wrench on the flexible link per unit of ξ̇_p; without attached bodies it is (H_p, P_p). If
+# a flexible body is held at one of its own nodes, the body itself moves by φ_p relative to the body that
+# holds it; then W_p and M include this motion.
 
-Inertia = Callable[[Triple, Triple], Wrench]  # the wrench for an acceleration (α, a)
+Inertia = Callable[[Triple, Triple], Wrench]  # the wrench that an acceleration (α, a) needs
 
 
 class ModalEquations:
@@ -90,7 +92,9 @@ class ModalEquations:
 
 
 def modal_equations(tree: Tree, forces: Mapping[int, Scalar] | None = None) -> dict[int, ModalEquations]:
-    """Return the equations by flexible link; ``forces`` are right sides by speed index, zero by default."""
+    """Return the modal equations by the index of the flexible link; ``forces`` are right sides by speed
+    index, zero by default.
+    """
     found = {}
     for i, link in enumerate(tree.links):
         modes = link.modes
@@ -123,18 +127,20 @@ def couple_to_modes(
         block.wrenches[p] = wrench_sum(block.wrenches[p], (n, f))
 
 
-# The mass matrix of a tree, from composite bodies: Kane's sums over bodies nested along the tree.
+# The mass matrix of a tree, from composite bodies: all bodies beyond a joint, moving as one rigid body.
 #
-# A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies are made once,
-# leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is the
-# momentum (J k, k × h) of the composite body beyond a joint for a unit speed, carried towards the ground; its
-# component at each joint on the way is an element. For a turn the column is computed from the composite in
-# the parent's axes, which is needed anyway: k is the same in both axes.
+# The partial velocity of a joint's speed is that of one rigid body for all bodies beyond the joint. So the
+# sums over these bodies in Kane's equations are made once, leaves first: composite mass, first moment h and
+# inertia J about each joint's point. For a turn about k, a column of M is the momentum (J k, k × h) of the
+# composite body for a unit speed, carried from joint to joint towards the ground; its component at each joint
+# on the way is an element. The column of a turn is computed from the composite in the parent's axes, which is
+# needed anyway, since k has the same components in both axes.
 #
-# A speed is eliminated at once if its column is a moment about the axis alone, (J_kk k, 0), as for a wheel, a
-# rotor or a balanced last link of a wrist, and no other speed beyond the joint is unknown. The moment about k
-# equals the joint's effort for all accelerations, so J without J_kk enters the equations of other joints.
-# With c_r = k·ω_r
+# A speed is eliminated at once if no other speed beyond its joint is unknown and its column is only a moment
+# about the axis, (J_kk k, 0), as for a wheel, a rotor or a balanced last link of a wrist. The moment about k
+# then equals the joint's effort f_d, whatever the accelerations are, so the inertia that enters the equations
+# of other joints is J without J_kk. With c_r = k·ω_r, where ω_r is the parent's angular velocity per unit of
+# u_r,
 #
 #     u̇_d = f_d / J_kk − Σ_r c_r u̇_r
 #
@@ -161,7 +167,7 @@ class Composite:
         return cls(link.mass, link.first, link.inertia)
 
     def momentum(self, w: Triple, v: Triple) -> Wrench:
-        """Return (angular momentum about the joint's point, linear momentum) for a twist."""
+        """Return (angular momentum about the joint's point, linear momentum) for the velocities w and v."""
         n = add(matrix_vector(self.inertia, w), cross_triples(self.first, v))
         return n, add(scaled(v, self.mass), cross_triples(w, self.first))
 
@@ -190,7 +196,7 @@ class Composite:
 class SeparateTurn:
     """A turn that is eliminated at once: its composite has J k = J_kk k and no first moment across k.
 
-    ``inertia`` is J_kk, and ``row`` has c_r by speed index.
+    ``inertia`` is J_kk, and ``row`` has c_r by speed index r.
     """
 
     freedom: Freedom
@@ -199,19 +205,19 @@ class SeparateTurn:
 
 
 def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
-    """M by (row, column), row ≤ column, of all speeds that are not prescribed."""
+    """Return M by (row, column) with row ≤ column, of all speeds that are not prescribed."""
     return separated_masses(tree, ())[0]
 
 
 def separated_masses(
     tree: Tree, separable: Collection[int]
 ) -> tuple[dict[tuple[int, int], Scalar], list[SeparateTurn]]:
-    """Return M without the turns that can be eliminated at once, and these turns from the ground outwards.
+    """Return M without the turns that can be eliminated at once, and these turns, from the ground outwards.
 
     Only speeds with an index in ``separable`` are eliminated.
     """
     turns: list[SeparateTurn] = []
-    coupled: set[int] = set()  # links with unknown motion beyond them that is not separate
+    coupled: set[int] = set()  # links beyond which there are unknown speeds that are not separate turns
     composites = [Composite.of(link) for link in tree.links]
     matrix: dict[tuple[int, int], Scalar] = {}
     modal = modal_equations(tree)
@@ -315,7 +321,9 @@ def carry_column(
     hub: int = -1,
     name: str = "M",
 ) -> Wrench | None:
-    """Add the elements of a column from a link to the ground, or to a hub; return the wrench at the hub."""
+    """Carry the wrench of a column of M from a link to the ground, or to the link ``hub``, and set the
+    elements of the column on the way; return the wrench at the hub, or `None` at the ground.
+    """
     while index != hub:
         link = tree.links[index]
         for other in unknown_freedoms(link):
@@ -340,13 +348,17 @@ def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
 def set_element(
     matrix: dict[tuple[int, int], Scalar], a: Freedom, b: Freedom, value: Scalar, name: str = "M"
 ) -> None:
-    """Add a value to an element of M. A mode and a joint may add twice: at a node and at the held body."""
+    """Add a value to an element of M, which may have one already: a mode and a joint may couple twice, at a
+    node and at the held body.
+    """
     i, j = sorted((a.index, b.index))
     matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"{name}_{i + 1}_{j + 1}")
 
 
 def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Composite:
-    """Return the sum of a parent's composite and a child's, given in the parent's axes about its origin r."""
+    """Return the sum of a parent's composite and a child's. The child's is in the parent's axes, about the
+    child's origin at r.
+    """
     first = add(parent.first, child.first, scaled(r, child.mass))
     shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
     return Composite(
@@ -354,23 +366,23 @@ def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Comp
     )
 
 
-# The solution of M x = f: a sparse LDLᵀ factorisation, written out.
+# The solution of M x = f by a sparse LDLᵀ factorisation whose elements are expressions.
 #
 # The mass matrix is symmetric and positive definite, so every order of pivots is numerically safe; the order
-# determines the fill-in, and so the cost. A pivot that is known to be zero belongs to a speed that moves no
-# mass, which is an error in the model.
+# determines the fill-in, and so the cost. A pivot that is zero as an expression belongs to a speed that moves
+# no mass, which is an error in the model.
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
 Order = str | Sequence[int]
-"""One of ORDERS, or the unknowns themselves, in the order of their elimination."""
+"""One of ORDERS, or the indices of the unknowns in the order of their elimination."""
 
 
 @dataclass(frozen=True, eq=False)
 class ImplicitEquations:
     """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
 
-    Unknowns are numbered by speed index. ``separate`` unknowns are not in M: x_k = b_k − Σ c_kj x_j with
-    (k, b_k, c_k), each after the unknowns that it needs.
+    Unknowns are numbered by speed index. Unknowns in ``separate`` are not in M: an entry (k, b_k, c_k) states
+    x_k = b_k − Σ c_kj x_j. It comes after the entries of the unknowns x_j.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -381,14 +393,14 @@ class ImplicitEquations:
 
 @dataclass(frozen=True, eq=False)
 class Eliminated:
-    """Unknowns eliminated from M x = f one after the other, and the remaining equations of the others."""
+    """The steps that eliminated unknowns from M x = f one after the other, and the remaining equations."""
 
     steps: tuple[tuple[int, Scalar, dict[int, Scalar]], ...]  # unknown, 1/pivot, its row
     rows: dict[int, dict[int, Scalar]]
     force: dict[int, Scalar]
 
     def solution(self, others: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """x of the eliminated unknowns, from the other unknowns."""
+        """Return x of the eliminated unknowns by index, from the values of the ``others``."""
         x = dict(others)
         for k, inverse, row in reversed(self.steps):
             value = self.force[k]
@@ -399,7 +411,7 @@ class Eliminated:
 
 
 def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Scalar]:
-    """x by speed index, eliminated in the given order."""
+    """Solve M x = f with the given order of elimination; return x by speed index."""
     x = eliminate(equations, order).solution({})
     for k, value, row in equations.separate:
         for j in sorted(row):
@@ -461,7 +473,7 @@ def _eliminate(
     rows: dict[int, dict[int, Scalar]],
     force: dict[int, Scalar],
 ) -> None:
-    """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all i and j that couple with k.
+    """Set M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all i and j that couple with k.
 
     Elements between kept unknowns (i, j < 0) stay unnamed sums; the caller names them.
     """
@@ -482,19 +494,20 @@ def _label(i: int) -> str:
     return f"{i + 1}" if i >= 0 else f"h{-i}"
 
 
-# From solved accelerations to the rates of the user's speeds.
+# From the accelerations x for which formalisms solve to the rates u̇ of the user's speeds.
 #
-# Formalisms solve for accelerations along each link's own directions. Only the rates of a drifting body's
-# linear speeds differ from these:
+# x are accelerations along each link's own directions. They equal u̇ except for the linear speeds of a drift
+# (a free body):
 #
 #     speeds in body axes     u̇ = x + Rᵀg − ω × u
 #     speeds in parent axes   u̇ = Rᵥᵀ (R x + g)
 #
-# with R from the link's axes to its parent link's, and Rᵥ from the parent body's axes to its link's.
+# with the rotations R from the link's axes to its parent link's axes, and Rᵥ from the parent body's axes to
+# the axes of the parent body's link. The terms of gravity g apply only to a body on the ground.
 
 
 def speed_rates(tree: Tree, x: dict[int, Scalar]) -> dict[int, Scalar]:
-    """u̇ by speed index, including prescribed speeds."""
+    """Return u̇ by speed index, including prescribed speeds."""
     rates: dict[int, Scalar] = {}
     for link in tree.links:
         for d in link.degrees:

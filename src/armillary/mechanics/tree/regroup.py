@@ -34,22 +34,23 @@ from armillary.mechanics.tree.tree import (
     with_inertia,
 )
 
-# Origins of links moved so that offsets vanish.
+# Moving origins of links so that offsets vanish.
 #
-# Any point on its axis may be the origin of a turning link, and any point may be the origin of a sliding
-# link. A shift d of the origin, constant in the link's axes, changes only constants:
+# The origin of a turning link may be any point on its axis, and the origin of a sliding link may be any
+# point. A shift d of the origin, constant in the link's axes, changes only constants:
 #
-#     offset of the link  + d        of its children, of bodies on it  − d
+#     the offset of the link by + d,     offsets of its children, and origins of bodies on it, by − d
 #     h' = h − m d        J' = J − 2 (d·h) 1 + (d hᵀ + h dᵀ) + m (d·d 1 − d dᵀ)
 #
-# Each candidate d makes the offset of a child, or components of it, vanish. A shift is accepted if fewer
-# components of the offsets at the link are nonzero than before. If the link has one child, an equal number is
-# accepted too: then offsets move towards the ground, where they have no effect. With several children an
-# equal number is not accepted, so that branches that are alike stay alike. Leaves come first.
+# Each candidate d makes the offset of a child, or components of it, vanish. A shift is accepted if it leaves
+# fewer nonzero components in the offsets of the link and its children. If the link has one child, an equal
+# number is accepted too, since it moves offsets towards the ground, where they have no effect. With several
+# children an equal number is not accepted, so that branches that are alike stay alike. Leaves are processed
+# first.
 
 
 def slide_origins(tree: Tree) -> Tree:
-    """Return the tree with the origins of turning and sliding links moved so that offsets vanish; exact."""
+    """Return an equivalent tree with origins of turning and sliding links moved so that offsets vanish."""
     links, placements = list(tree.links), dict(tree.placements)
     children: list[list[int]] = [[] for _ in links]
     for i, link in enumerate(links):
@@ -69,7 +70,9 @@ def slide_origins(tree: Tree) -> Tree:
 
 
 def _find_shift(link: Link, offsets: Sequence[Triple]) -> Triple | None:
-    """Return the shift of a link's origin that leaves the fewest nonzero offsets; None if no shift helps."""
+    """Return the shift of a link's origin that leaves the fewest nonzero components of offsets, or `None` if
+    no shift is accepted.
+    """
     if link.step not in ("turn", "slide") or link.modes is not None or not offsets:
         return None
     k = link.freedoms[0].direction % LINEAR
@@ -90,7 +93,7 @@ def _find_shift(link: Link, offsets: Sequence[Triple]) -> Triple | None:
 
 
 def _count_nonzero(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
-    """Count nonzero components of offsets; the offset of a link on the ground is not counted."""
+    """Return the number of nonzero components of offsets, without the offset of a link on the ground."""
     around = offsets if parent < 0 else [own, *offsets]
     return sum(not is_zero(x) for r in around for x in r)
 
@@ -113,29 +116,31 @@ def _without(r: Triple, d: Triple) -> Triple:
 
 # Regrouping of inertial parameters: parts of a child's inertia are moved to its parent.
 #
-# From the leaves to the ground, those parts of a child's inertia move to the parent that have the same effect
-# when they are fixed to the parent. With m, h, J about the joint's point and k the axis, these parts are:
+# Some parts of a child's inertia have the same effect on the motion if they are fixed to the parent instead.
+# From the leaves to the ground, these parts are moved to the parent. With mass m, first moment h and inertia
+# J about the joint's point, and k the joint's axis, they are:
 #
 #     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
-#     slide     J                                            the child does not turn in its parent
-#     tumble    m                                            the point is fixed in both
+#     slide     J                                            since the child does not turn in its parent
+#     tumble    m                                            since the point is fixed in both
 #     fixed     all of it
 #
-# λ is free: J_aa or J_bb make a diagonal element vanish; (J_aa + J_bb − J_kk)/2, the second moment along the
-# axis, leaves the inertia of a flat plate at right angles to it. Parts that reach the ground vanish.
-# Regrouping changes only constants, before equations are derived; AUTOSIM's rotors, fixed masses and
-# composite bodies (Sayers 1990, section 8.2) are special cases.
+# For a turn λ is free; a and b are the axes perpendicular to k. λ = J_aa or J_bb makes a diagonal element
+# vanish. λ = (J_aa + J_bb − J_kk)/2, the second moment of mass along the axis, leaves the inertia of a flat
+# plate perpendicular to the axis. Parts that reach the ground have no effect and are dropped. Regrouping
+# changes only constants, before equations are derived; AUTOSIM's rotors, fixed masses and composite bodies
+# (Sayers 1990, section 8.2) are special cases.
 
 CHOICES = ("sparsest", "first", "second", "flat")
 
 
 def simplify_tree(tree: Tree) -> Tree:
-    """Return the tree after ``slide_origins`` and ``regroup``; exact."""
+    """Return the equivalent tree that ``slide_origins``, then ``regroup`` make."""
     return regroup(slide_origins(tree))
 
 
 def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
-    """Return the tree with inertia moved towards the ground as far as its joints allow; exact.
+    """Return an equivalent tree with inertia moved towards the ground as far as its joints allow.
 
     ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or, for
     each turn separately, whichever of these leaves the fewest elements ("sparsest").
@@ -153,10 +158,10 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
 
 
 def _stop_rotor_axes(tree: Tree) -> Tree:
-    """Return the tree with non-rotating axes for each rotor; exact.
+    """Return an equivalent tree in which the axes of rotors do not rotate.
 
-    A rotor has no children, and its only remaining inertia is the moment about its axis. Its equations are
-    the same in axes that do not rotate with it, which need no sine or cosine.
+    A rotor is a turning link without children whose only remaining inertia is the moment of inertia about its
+    axis. Its equations are the same in axes that do not rotate with it, and these need no sine or cosine.
     """
     links, placements = list(tree.links), dict(tree.placements)
     carrying_others = {link.parent for link in links}
@@ -184,7 +189,9 @@ def _is_rotor(link: Link) -> bool:
 
 
 def _split_inertia(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matrix]:
-    """Return (child after the split; mass, first moment and inertia that move, in the child's axes)."""
+    """Return (child after the split, mass, first moment, inertia); the last three move to the parent, and are
+    given in the child's axes.
+    """
     none: Matrix = (ZEROS, ZEROS, ZEROS)
     if child.step == "slide":
         return replace(child, inertia=none), 0, ZEROS, child.inertia
@@ -220,7 +227,7 @@ def _sparsest(candidates: Iterable[Scalar], J_aa: Scalar, J_bb: Scalar) -> Scala
 
 
 def _across(k: int, value: Scalar) -> Matrix:
-    """value (1 − k kᵀ)."""
+    """Return the matrix value (1 − k kᵀ) for coordinate axis k."""
     return joined(joined(value if i == j and i != k else 0 for j in range(3)) for i in range(3))
 
 
@@ -231,6 +238,6 @@ def _add_to_parent(parent: Link, child: Link, mass: Scalar, first: Triple, inert
     h = constant.to_parent(first)
     J = constant.symmetric_to_parent(inertia, "")
     if child.step == "slide":
-        return with_inertia(parent, 0, ZEROS, J)  # J alone, without mass, is the same about any point
+        return with_inertia(parent, 0, ZEROS, J)  # an inertia without mass is the same about any point
     shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
     return with_inertia(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))

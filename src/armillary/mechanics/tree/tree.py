@@ -1,9 +1,9 @@
 """The tree of links that formalisms work on; ``build.py`` makes it from a description.
 
-A link is a rigid part that moves by one step: a turn, a slide, a tumble (three rotations) or a drift (all six
-motions). Joints of several steps have massless links in between; fixed bodies belong to their parent's link.
-The axes of a link are chosen so that its joint's axis is a coordinate axis: a body's axes differ from its
-link's by a constant rotation, which costs nothing in a run.
+A link is a rigid part that moves relative to its parent by one step: a turn, a slide, a tumble (three
+rotations) or a drift (all six motions). A joint of several steps has massless links between them; fixed
+bodies belong to their parent's link. The axes of a link are chosen so that its joint's axis is a coordinate
+axis. So a body's axes may differ from its link's axes, by a constant rotation, which costs nothing in a run.
 
 Rotations between a link and its parent have the convention v_parent = R v_child. A turn about a coordinate
 axis is never multiplied out as a 3×3 matrix. With j, k the other two axes, c and s the cosine and sine, a
@@ -11,12 +11,12 @@ symmetric 2×2 block [a h; h b] is rotated by
 
     y = s (a − b) + 2c h        a' = a − s y        b' = b + s y        h' = c y − h
 
-in 4 products and 5 sums (2c is shared), a general block [p q; r t] by
+in 4 products and 5 sums (2c is shared). A general block [p q; r t] is rotated by
 
     y = s (p − t) + c (q + r)   p' = p − s y        t' = t + s y        q' = c y − r       r' = c y − q
 
-These are the double-angle identities without squares. They save most of the operations that the recursions
-save.
+These formulas follow from the double-angle identities. Most of the operations that the recursive formalisms
+save are saved by them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from armillary.mechanics.tree.kinematics import Motion
 
 
-# Inertia: of mass points, and the change of inertia when the point of reference moves.
+# Inertia of mass points, and the change of a body's inertia when its point of reference moves.
 
 
 def point_mass_inertia(mass: Scalar, r: Triple) -> Matrix:
@@ -88,12 +88,12 @@ def moment_inertia(h: Triple, r: Triple) -> Matrix:
 
 # The modes of a flexible link: their part of the link's inertia wrench, and the equations of the modes.
 #
-# With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzmann and Hamel's equations
-# are
+# Boltzmann and Hamel's equations for the kinetic energy in ``model/flexible/part.py``, which defines the
+# integrals P, H, g, A and M, are in the link's axes
 #
 #     f = m a + α × c + ω × (ω × c) + 2 ω × Pξ + Σ g_pq ξ_p ξ_q + P ξ̇
 #     n = J α + ω × Jω + c × a + J̇ω + ω × Hξ + Ḣξ + H ξ̇
-#     P_p·a + H_p·α + Σ M_pq ξ̇_q + 2 ω·Σ ξ_q A_qp − ½ ω·(∂J/∂η_p) ω + (Kη + Cξ)_p = applied
+#     P_p·a + H_p·α + Σ M_pq ξ̇_q + 2 ω·Σ ξ_q A_qp − ½ ω·(∂J/∂η_p) ω + (Kη + Cξ)_p = modal force
 
 Wrench = tuple[Triple, Triple]
 
@@ -110,12 +110,12 @@ class LinkModes(Deformation):
 
     @property
     def speeds(self) -> list[Scalar]:
-        """ξ."""
+        """The modal speeds ξ."""
         return [d.speed for d in self.freedoms]
 
     @property
     def known_rates(self) -> list[Scalar]:
-        """The rates of given modal speeds, the known parts of rates of dependent ones, 0 for the others."""
+        """The rates of prescribed modal speeds, the known parts of the rates of dependent ones, else 0."""
         return [0 if d.rate is None else d.rate for d in self.freedoms]
 
 
@@ -132,7 +132,7 @@ def modal_wrench(modes: LinkModes, motion: Motion, name: str) -> Wrench:
 
 
 def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name: str) -> Wrench:
-    """(J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ): the inertia wrench of steady modal speeds ξ."""
+    """Return (J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ), the inertia wrench due to constant modal speeds ξ."""
     drift = named(combined(shape.P, xi), f"Pxi_{name}")
     spin = named(combined(shape.H, xi), f"Hxi_{name}")
     growth = weighted_sum(shape.slopes, xi, f"Jd_{name}")
@@ -175,7 +175,7 @@ class NoRotation:
 
 @dataclass(frozen=True, eq=False)
 class AxisRotation:
-    """A turn about coordinate axis ``axis`` by the angle with this cosine and sine."""
+    """A turn about a coordinate axis (0, 1 or 2) by the angle with this cosine and sine."""
 
     axis: int
     cosine: Scalar
@@ -256,7 +256,7 @@ class MatrixRotation:
 
 @dataclass(frozen=True, eq=False)
 class RotationChain:
-    """A constant rotation from the parent, then a turn, for an axis that is not one of the parent's axes."""
+    """A constant rotation from the parent, then a turn: for a joint whose axis is no axis of its parent."""
 
     first: AxisRotation | MatrixRotation | RotationChain
     second: AxisRotation
@@ -300,8 +300,8 @@ class Freedom:
     """One degree of freedom of a link: motion along ``sign`` times a coordinate direction of its axes.
 
     ``rate`` is the known rate of a prescribed speed, or the known part of a dependent speed's rate; `None` if
-    the speed is free. ``armature`` is the reflected inertia of the drive: it adds a u̇ to the equation
-    of this speed alone.
+    the speed is free. ``armature`` is the inertia of the drive as seen at the joint: it adds armature · u̇ to
+    the equation of this speed alone.
     """
 
     name: str
@@ -320,7 +320,7 @@ class Freedom:
 
     @property
     def armature_effort(self) -> Scalar:
-        """The effort on the armature for the known rate, or for the known part of the rate."""
+        """The effort that gives the armature its known rate, or the known part of its rate."""
         return 0 if self.rate is None else times(self.armature, self.rate)
 
     def map(self, f: ScalarMap) -> Freedom:
@@ -336,7 +336,7 @@ class Link:
     ``offset`` is the vector from the parent's origin to this link's origin, in the parent's axes. Mass m,
     first moment h and inertia J are about this link's origin, in its axes; for a flexible link they exclude
     deformation, which ``modes`` adds. A "flexed" link is moved by the modes of a flexible link, its
-    ``carrier``: the parent, or the link itself if it is held at one of its nodes.
+    ``carrier``. The carrier is the parent, or the link itself if the joint holds it at one of its own nodes.
     """
 
     name: str
@@ -348,12 +348,12 @@ class Link:
     mass: Scalar = 0
     first: Triple = ZEROS
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
-    velocity: str = ""  # for a drift: "body" or "parent", in whose axes the linear speeds are
-    velocity_axes: Rotation = SAME  # for a drift with "parent": from the parent body's to its link's axes
+    velocity: str = ""  # of a drift: "body" or "parent", the body in whose axes the linear speeds are
+    velocity_axes: Rotation = SAME  # of a drift with "parent": from the parent body's to its link's axes
     modes: LinkModes | None = None
     carrier: int = -1
-    columns: tuple[tuple[Triple, Triple], ...] = ()  # (θ, ψ): motion per unit of the carrier's modal speeds
-    bias: tuple[Triple, Triple] = (ZEROS, ZEROS)  # acceleration of that motion at steady modal speeds
+    columns: tuple[tuple[Triple, Triple], ...] = ()  # (θ, ψ) of each mode: velocities per unit of its speed
+    bias: tuple[Triple, Triple] = (ZEROS, ZEROS)  # accelerations relative to the carrier at constant speeds
 
     @property
     def degrees(self) -> tuple[Freedom, ...]:
@@ -362,9 +362,9 @@ class Link:
 
     @property
     def constant_rotation(self) -> Rotation:
-        """The constant rotation to the parent's axes, for vectors that the step does not rotate.
+        """The constant rotation to the parent's axes of vectors that the step does not rotate.
 
-        These are all vectors for a slide or a weld, and vectors along the axis for a turn.
+        For a slide or a weld these are all vectors, for a turn those along the axis.
         """
         if self.step in ("slide", "fixed"):
             return self.rotation
@@ -400,7 +400,7 @@ def _map_triple(triple: Triple, f: ScalarMap) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """The placement of a body in its link: v_link = rotation v_body, and its origin in the link's axes."""
+    """The placement of a body in its link: v_link = rotation v_body; ``origin`` is in the link's axes."""
 
     link: int
     rotation: Matrix
@@ -457,7 +457,7 @@ class Tree:
 
 
 def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
-    """Return the tree with numbers or arrays for its symbols: formalisms then give numbers, not programs."""
+    """Return the tree with numbers or arrays in place of symbols, for which formalisms compute numbers."""
     found: list[Expr] = []
 
     def collect(x: Scalar) -> Scalar:
@@ -481,7 +481,7 @@ def with_inertia(link: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Li
 
 
 def deformed_link(link: Link) -> Link:
-    """Add the first moment and inertia of its present deformation to a flexible link."""
+    """Return a link in its present shape: with the first moment and inertia that its deformation adds."""
     modes = link.modes
     if modes is None:
         return link
