@@ -24,7 +24,7 @@ ValueTable: TypeAlias = dict[Any, Any]  # like Values, but still being filled
 
 # A derivative with more factors than this becomes an intermediate value. By the chain rule the derivative of
 # f(f(…f(x))), with n functions, has n factors, and that of each inner part one factor fewer. Without
-# intermediate values their nodes would hold about n²/2 factors.
+# intermediate values all these derivatives together would hold about n²/2 factors.
 _LARGE = 32
 
 
@@ -44,7 +44,7 @@ def directional_derivatives(
     rates: Mapping[Expr, Expr],
     rule: Callable[[Expr, list[Expr]], Expr] | None = None,
 ) -> list[Expr]:
-    """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed.
+    """Σ ∂root/∂s · rate(s) over the symbols s of ``rates``, for each root; other symbols are held fixed.
 
     With rates q̇ and u̇ this is the total time derivative. ``rule`` gives the derivative of a node from the
     derivatives of its operands; the default is ``node_derivative``.
@@ -285,7 +285,7 @@ def solve_for(expression: Expr, unknown: Expr) -> Expr:
 
 
 def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
-    """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed."""
+    """Σ ∂root/∂s · rate(s) over the symbols s of ``rates``, for each root; other symbols are held fixed."""
     return directional_derivatives(roots, rates, node_tangent)
 
 
@@ -295,7 +295,7 @@ _STEEPEST = 1e300  # larger slopes count as infinite
 def partial_derivative(node: Expr, by: Expr) -> Expr:
     """∂node/∂by for ``by``, one of the node's operands.
 
-    Where the slope is infinite, the result is zero: whether a product with it is 0·∞ is not known here.
+    The result is zero where the slope is infinite, since the rate that will multiply it may be zero there.
     """
     rates = [UNIT if a is by else ZERO for a in node.args]
     if node.kind == "let":
@@ -360,7 +360,7 @@ def may_be_steep(node: Expr) -> bool:
 
 
 def node_tangent(node: Expr, rates: list[Expr]) -> Expr:
-    """Return the rate of a node from the rates of its operands."""
+    """Return the derivative of a node from its operands' derivatives, with 0·∞ = 0."""
     if node.kind == "product" and any([n % 1 for n in node.data[1]]):
         return total([(1, term) for term in _product_terms(node, rates)])
     rule = _TANGENT_RULES.get(node.data) if node.kind == "call" and isinstance(node.data, str) else None

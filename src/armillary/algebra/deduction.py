@@ -69,7 +69,7 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
     """
     system = _System()
     forms: dict[Expr, Monomial] = {}
-    reached = 0  # index of the equation whose nodes are visited: the walk goes through them one by one
+    reached = 0  # index of the equation to whose expression the visited nodes belong
     opaque: set[Expr] = set()
     for node in operands_first([expression for expression, _, _ in equations]):
         if _is_amplitude(node) or any([a in opaque for a in node.args]):
@@ -120,7 +120,7 @@ def holds_bare_numbers(node: Expr) -> bool:
 
 
 def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
-    """Return a node's dimension from its operands' dimensions; add conditions on these to the system."""
+    """Return a node's dimension from its operands' dimensions; add the conditions on them to the system."""
     if node.kind in ("symbol", "number"):
         return (
             Monomial(node.dimension, {}) if node.dimension is not None else Monomial(ONE, {node: Fraction(1)})
@@ -188,7 +188,7 @@ def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: 
 
 
 def _bare(node: Expr) -> Monomial:
-    """Return the unknown dimension of a node made of bare numbers."""
+    """Return an unknown of its own as the dimension of a node that is made of bare numbers."""
     return Monomial(ONE, {node: Fraction(1)})
 
 
@@ -236,7 +236,7 @@ class _System:
         self.guesses: list[tuple[Monomial, Monomial, Demand]] = []
 
     def reduce_form(self, form: Monomial) -> Monomial:
-        """Return the form in free unknowns only."""
+        """Return the form with solved unknowns replaced by products of free ones."""
         for symbol in [s for s in form.unknowns if s in self.solved]:
             form = _replace_unknown(form, symbol, self.solved[symbol])
         return form

@@ -129,8 +129,8 @@ class Expr(DisplayedNode):
         return compare("ge", self, other)
 
     def __eq__(self, other: object) -> bool:
-        # The result is that of object.__eq__. For two nodes it takes 116 ns instead of 320, since Python does
-        # not ask the other operand too. Tuples of nodes are compared and searched often enough to notice.
+        # The result is that of object.__eq__. For two nodes it takes 116 ns instead of 320, since Python need
+        # not call the other node's method too. Tuples of nodes are compared often enough for this to matter.
         return self is other if type(other) is Expr else NotImplemented
 
     __hash__ = DisplayedNode.__hash__
@@ -176,7 +176,7 @@ def symbol(
     smallness: int = 0,
     undeclared: bool = False,
 ) -> Expr:
-    """Return a named quantity. The same name, role, owner and description give the same node.
+    """Return a named quantity; equal arguments give the same node.
 
     ``undeclared`` marks a symbol of a description without a stated dimension; symbols of derivations need no
     dimension. The node holds its owner, so the owner should be a small object without a reference to the
@@ -260,7 +260,7 @@ def collect_terms(stack: list[tuple[float, Expr]], *, checked: bool = False) -> 
             collected[e] = c
     terms: list[tuple[Expr, float]] = []
     measured = False  # whether the dimension of a term is known
-    merges = squares = False  # whether a term has a constant factor, or the square of a sine or cosine
+    merges = squares = False  # whether a term has a constant factor; whether one has a squared sine or cosine
     for e, c in collected.items():
         if c == 0:
             continue
@@ -346,7 +346,7 @@ def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[flo
             result += [(c, multiply(k, variable)) for c, k in parts]
         else:
             result.append((1, multiply(total(parts), variable)))
-    # The caller sums these terms again, which must not come back here with as many terms as before.
+    # The caller sums the result again; this ends because the result has fewer terms.
     return result if len(result) < len(terms) else None
 
 

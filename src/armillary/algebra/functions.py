@@ -63,7 +63,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
         if coefficient == 1 and exponents == (1,) and definition.unit is ONE:
             return let(definition.args[0], name)
         if len(exponents) == 1 and exponents[0] == 1 and definition.args[0].kind != "sum":
-            return definition  # a number times a node other than a sum: the number stays visible to folding
+            return definition  # a number times a node other than a sum: later products can absorb the number
     return _intermediate(definition, name, None)
 
 
@@ -124,7 +124,7 @@ def keep_visible(definition: Expr, name: str) -> Expr:
 
 
 def rarely(condition: Operand, name: str) -> Operand:
-    """Return a condition that hardly ever holds in a run, under a name."""
+    """Return a condition with a name that marks it as hardly ever true in a run."""
     return keep_visible(condition, RareCondition(name)) if isinstance(condition, Expr) else condition
 
 

@@ -97,7 +97,7 @@ TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", de
 
 
 @contextmanager
-def truncate_new_nodes(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # of expressions, as above
+def truncate_new_nodes(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # Any: see TRUNCATION
     """Truncate by this rule all expressions that are made in the context; `None` truncates nothing."""
     token = TRUNCATION.set(truncation)
     try:

@@ -61,7 +61,7 @@ class Piecewise:
         source: Piecewise | None = None,
     ) -> None:
         self.name = name
-        self.source = source or self  # the table before differentiation: files use its name in derivatives'
+        self.source = source or self  # the table before differentiation, whose name files give derivatives
         self.breaks = tuple(_frozen_array(b) for b in breaks)
         self.coefficients = _frozen_array(coefficients)
         self.outside = tuple(outside)
@@ -210,7 +210,7 @@ class Table(Piecewise):
 
     ``outside="clamp"`` holds the end values (the slope then jumps to 0 at the ends); ``"extend"`` continues
     the end pieces. Units describe the data; arguments and values of the table are in SI. Without units,
-    the dimensions are not known and not checked; write "1" for dimensionless.
+    the dimensions are not known and not checked; the units "1" mean that data are dimensionless.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ _ONE: Monomial = frozenset()
 _NOISE = 1e-13  # smaller coefficients, relative to the largest, are rounding errors of terms that cancel
 _DIGITS = 12  # significant digits of printed numbers: 0.3, not 0.30000000000000004
 MOST_TERMS = 120  # most terms of an expression that people can read
-_MOST_WAVES = 800  # most terms of an expression, and of its form without products, if other forms are tried
+_MOST_WAVES = 800  # most terms, also with products as sums, of an expression whose other forms are tried
 _MOST_PRODUCTS = 20_000  # most products of two terms, for all expressions together: a tenth of a second
 
 
@@ -120,8 +120,8 @@ class _Expansion:
     def _trig_of_sum(self, function: str, angle: Expr) -> Polynomial:
         """Return the sine or cosine of an angle c + Σ n x as a polynomial in sin x and cos x.
 
-        They are the imaginary and the real part of e^(i c) Π e^(i n x). If an n is not whole or is above 4,
-        the angle is not expanded.
+        The sine and cosine are the imaginary and the real part of e^(i c) Π e^(i n x). If an n is not whole
+        or its magnitude is above 4, the angle is not expanded.
         """
         constant, parts = _angles(angle)
         if not all(n == int(n) and abs(n) <= 4 for n in parts.values()):

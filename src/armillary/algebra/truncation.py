@@ -248,7 +248,7 @@ class Truncation:
 
 
 def _constant_and_rest(x: Expr) -> tuple[Expr, Expr] | None:
-    """Return (L, r) with x = L + r, where L is constant and r is of higher order; `None` if x is not so.
+    """Return (L, r) with x = L + r for a constant L and an r of higher order; `None` if there are none.
 
     A small x has L = 0. An intermediate value is split by its definition.
     """

@@ -135,7 +135,7 @@ def release_signs(roots: Iterable[Expr]) -> list[Expr]:
     return [new[root] for root in roots]
 
 
-def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:  # by nodes or names, or both
+def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:  # keys are nodes or names
     """Return the expression with symbols (or any nodes) replaced, simplified again.
 
     A symbol may be given by its name, and its value as a number, which then has the dimension of the symbol.

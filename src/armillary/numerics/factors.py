@@ -2,11 +2,11 @@
 
     A P = Q [T 0; 0 0] Z        T y = −Qᵀ r        p = P Zᵀ [y; 0]
 
-Matrices are stored by columns. They are factorised by reflections Q and Z from both sides and exchanges P of
-columns: a complete orthogonal decomposition (Golub and Van Loan, Matrix Computations, section 5.4.7). There
-may be more or fewer equations than unknowns; if A is singular, p is the shortest of the best steps. A step
-that would be too long is damped, with factors of TᵀT + μ (Moré 1978, The Levenberg-Marquardt algorithm,
-Lecture Notes in Mathematics 630).
+A has the derivatives of the residuals r, and p is the step. Matrices are stored by columns. They are
+factorised by reflections Q and Z from both sides and exchanges P of columns: a complete orthogonal
+decomposition (Golub and Van Loan, Matrix Computations, section 5.4.7). There may be more or fewer equations
+than unknowns; if A is singular, p is the shortest of the best steps. A step that would be too long is damped,
+with factors of TᵀT + μ (Moré 1978, The Levenberg-Marquardt algorithm, Lecture Notes in Mathematics 630).
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ def set_step(run: Roots) -> None:
 
 
 def set_open_direction(run: Roots, k: whole) -> None:
-    """Set the step to a unit vector of the null space, that of column k of the factors, k beyond the rank."""
+    """Set the step to the unit vector of the null space that belongs to a column k beyond the rank."""
     for i in range(run.columns):
         run.turned[i] = 0.0
     run.turned[k] = 1.0

@@ -30,7 +30,7 @@ FIRST = 0
 NONE = -1
 INFINITY = np.inf
 
-# Functions that a module which uses roots.py must define.
+# A module that uses roots.py must define these functions.
 look: Callable[[Roots], None]  # find the residuals at the place
 look_there: Callable[[Roots], None]  # find `missed`, the residuals after a step
 differentiate: Callable[[Roots], None]  # set the matrix of derivatives at the place

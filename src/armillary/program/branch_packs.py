@@ -103,7 +103,7 @@ def _joint(body: Body, exact: bool) -> Hashable:
 
 # A pack: nodes of one form that are computed as one operation on a vector, one node per lane.
 
-WIDEST = 4  # lanes of a pack
+WIDEST = 4  # most lanes of a branch pack
 
 Column = tuple[Expr, ...]  # one node per lane
 
@@ -287,8 +287,8 @@ def _best(
 
 
 def factor_kinds(node: Expr) -> Sequence[float]:
-    """Return what lanes must share for each operand: in a product its exponent, in a sum whether it has a
-    coefficient other than ±1.
+    """Return what lanes must share for each operand: in a product its exponent, in a sum whether its
+    coefficient is ±1.
     """
     factors: tuple[float, ...] = node.data[1]
     return _without_number(factors) if node.kind == "sum" else factors

@@ -8,7 +8,7 @@ Nodes, in every graph between passes and in every section:
  4. A sum or product has one coefficient or exponent per operand, and no operand twice. A ``let`` has one
     operand. A call has as many arguments as its function takes.
  5. A symbol is an input of its section. Between passes all parameters and named constants are inputs, too.
- 6. After ``hoist`` a variable node holds constants only as numbers and symbols.
+ 6. After the pass ``hoist`` constant operands of variable nodes are numbers or symbols.
 
 Graphs after a pass:
 
@@ -17,8 +17,8 @@ Graphs after a pass:
 Sections of the finished program:
 
  8. There are as many labels as results.
- 9. A section lists the nodes it computes: each once, after its operands, no numbers or symbols, and only
-    nodes that a result needs. Each result is listed, or is a number or an input.
+ 9. A section lists the nodes it computes, each once and after its operands. It lists no numbers or symbols,
+    and no node that no result needs. Each result is listed, or is a number or an input.
 10. ``precompute`` reads parameters and computes constants; ``normalise`` reads the state; the other sections
     read time, state, constants and memory, and compute nothing constant. Sections for steps of an integrator
     (``stepping``) read ``inputs``, too.
@@ -35,7 +35,7 @@ The program:
 16. ``derivatives`` has one result per state, ``update`` one per memory or none, each ``fire`` section one per
     memory and state. There is one ``fire`` section per event.
 17. ``quaternions`` are indices in the state of four elements each, without overlap. ``renewed`` are distinct
-    indices in the state, one per result of ``normalise``; ``corrected`` likewise for ``correct``.
+    indices in the state, one per result of ``normalise``, and ``corrected``, one per result of ``correct``.
 18. Sizes are numbers or constants. There are no sizes of coordinates, or one per corrected coordinate.
 """
 

@@ -153,7 +153,7 @@ class LoopPositions:
 
 
 def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> LoopPositions:
-    """Return the dependence of positions on each other through constraints on positions."""
+    """Return the positions that constraints on positions make dependent on others."""
     elimination = equations.reduction.elimination
     kept = [row for row in elimination.kept if row.gap is not None]
     if not kept or not found:  # without positions none is dependent
@@ -548,7 +548,7 @@ class _Linearised:
         return t.rates[count : count + len(t.speeds)]
 
     def _column(self, moves: _Moves, *, solve: bool = True) -> tuple[list[Expr], list[Expr]]:
-        """Return derivatives along a direction: of the rates of positions, speeds and states; of the outputs.
+        """Return the derivatives along a direction of the rates of all states, and of the outputs.
 
         Unless ``solve`` is true, the derivatives of the speeds' rates are zero.
         """

@@ -159,7 +159,7 @@ class _Choice:
         """Return the number of instructions that assemble a vector from a column that is not a pack."""
         first = column[0]
         if all([node is first for node in column]):
-            return int(pack.kind == "sum")  # products take one number for all lanes
+            return int(pack.kind == "sum")  # a product takes one factor for all lanes, without an instruction
         if first.kind == "number":
             return 0
         if neighbours(column, self.places):

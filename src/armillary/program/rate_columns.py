@@ -125,8 +125,8 @@ def partial_rates(equations: DerivedEquations) -> list[Expr]:
 #
 # L has a unit diagonal, T is the identity except for a few rows, and each column has a right side g and
 # addends a. The steps are the same for all columns, so compiled code makes them for several columns at once,
-# in vector registers (``llvm/column_solution.py``). M⁻¹ is symmetric, so half of the elements of its columns
-# are computed. ``expressions()`` writes the columns out.
+# in vector registers (``llvm/column_solution.py``). The inverse of L D Lᵀ is symmetric, so only half of the
+# elements of its columns are computed. ``expressions()`` writes the columns out.
 
 _TOGETHER = 4  # columns of the inverse that are solved together
 _WIDER = 1.4  # most unknowns of a group, relative to the unknowns that a column of it reaches

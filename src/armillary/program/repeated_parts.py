@@ -37,7 +37,7 @@ def repeated_packs(
     branches: Sequence[Pack],
     choose: Callable[[Sequence[Pack]], Sequence[Pack]],
 ) -> list[Pack]:
-    """Return packs without circular dependences, users first; ``width``, a power of two, is the most lanes.
+    """Return packs without circular dependences, of at most ``width`` lanes (a power of two), users first.
 
     The widest packs are chosen first, by ``choose``. The other operations may become packs of two lanes:
     those in ``branches``, and others that grow from them.

@@ -1,4 +1,4 @@
-"""The linear equations of implicit steps as sparse equations, with the elements of the graph of the rates.
+"""The linear equations of implicit steps as sparse equations for states and intermediate values.
 
 In relative coordinates ∂f/∂y of a chain is full, although the cost of the rates grows linearly with the
 length. So the increments of intermediate values z of the rates are unknowns, in addition to the increments w

@@ -12,7 +12,7 @@ rotations
 
     no turn        w_C − Oᵀw_P          the orientation O is constant
     one turn       b₁·w, b₂·w           b₁ and b₂ are perpendicular to the axis
-    two turns      (S a₂ × a₁)·w        a₁·S a₂ is constant
+    two turns      (S a₂ × a₁)·w        a₁·S a₂ is constant, with the axes a₁ and a₂ of the turns
     three, free    no constraint
 
 Conversely the joint's speeds u are linear in Ḋ and w. The same linear map turns a small difference between

@@ -395,7 +395,7 @@ def coupling(k: int, part: SpinningAppendage) -> ModalColumns:
 
 
 def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: str) -> AppendageDeformation:
-    """Return the deformation q = 2 (Ψ δ − Γ η), q̇ = −2 (Γ σ δ + Ψ σ η) of an appendage."""
+    """Return the effects of an appendage's deformation q = 2 (Ψ δ − Γ η), q̇ = −2 (Γ σ δ + Ψ σ η)."""
     gamma, psi = shape_integrals(part)
     moved = add(combined(psi.momenta, part.delta), negative(combined(gamma.momenta, part.eta)))
     states = (*part.delta, *part.eta)

@@ -56,8 +56,9 @@ from armillary.program.formalisms.jpl_vehicle import (
 
 # MBDYFN: a nonlinear tree; appendages are on bodies that nominally do not rotate.
 #
-# In k∈F and r∉F, F is the set of bodies that carry appendages; elsewhere it is the total force. With
-# c_k = −(1/M_k) Σ P η, and X as in jpl_blocks.py with the undeformed inertia,
+# In k∈F and r∉F, F is the set of bodies that carry appendages; elsewhere it is the total force. P and Δ are
+# defined in jpl_vehicle.py, and λ are the loads on nodes. With c_k = −(1/M_k) Σ P η, and X_kr as in
+# jpl_blocks.py with the undeformed inertia,
 #
 #     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)
 #         + M Σ_{r≠k, r∉F} D_kr × (w_r × (w_r × D_rk)) − [k∉F] w_k × Φ_kk w_k
@@ -176,13 +177,14 @@ def assemble_mbdyfl(vehicle: Vehicle) -> Assembled:
 
 # MBDYFR: appendages on bodies that spin near a constant rate Ω, in complex modes.
 #
-# A complex mode Ψ + iΓ of frequency σ has two states, δ and η, which are the unknowns of first-order
-# equations:
+# A complex mode Ψ + iΓ of frequency σ and damping ratio ξ has two states, δ and η, which are the unknowns of
+# first-order equations:
 #
 #     q = 2 (Ψ δ − Γ η)        q̇ = −2 (Γ σ δ + Ψ σ η)        q̈ = −2 (Γ σ δ̇ + Ψ σ η̇)
 #
-# With G = 2 Σ m Γ, P = 2 Σ m Ψ, R = −2 Σ (m r × Γ + I Γ_θ) σ, I = −2 Σ (m r × Ψ + I Ψ_θ) σ, the inertia Φ_kk
-# varying with the deformation, and a_r = M_r (2 w_r × ċ_r + w_r × (w_r × c_r)),
+# Φ_kk varies with the deformation. X without indices has the forces and moments on the nodal bodies s, and I
+# under a sum is a nodal body's inertia. With G = 2 Σ m Γ, P = 2 Σ m Ψ, R = −2 Σ (m r × Γ + I Γ_θ) σ,
+# I = −2 Σ (m r × Ψ + I Ψ_θ) σ and a_r = M_r (2 w_r × ċ_r + w_r × (w_r × c_r)),
 #
 #     E_k = T_k + Σ_r D_kr × (F_r + a_r) + c_k × (M_k/M F − F_k)
 #         + M Σ_{r≠k} D_kr × (w_r × (w_r × D_rk)) + M_k c_k × Σ_r w_r × (w_r × D_rk)

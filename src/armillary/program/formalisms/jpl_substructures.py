@@ -56,7 +56,7 @@ from armillary.program.formalisms.jpl_vehicle import along
 
 
 def reader(plain: Undimensioned) -> Reader:
-    """Return a converter that makes nodes that are numbers Python floats, so that they are folded at once."""
+    """Return a converter of expressions that makes numbers Python floats, so that they are folded at once."""
 
     def read(x: Scalar) -> Scalar:
         found = plain(x)

@@ -257,7 +257,7 @@ def _seen_from_centres(
 def _of_roots(
     roots: Sequence[FreeRoot], tree: Tree, masses: Sequence[Weight], wrenches: Sequence[Wrench]
 ) -> dict[int, Scalar]:
-    """Return P and H of every root, by the indices of the speeds whose momenta they replace."""
+    """Return total momenta P and H of every root, by the indices of the speeds whose momenta they replace."""
     found: dict[int, Scalar] = {}
     for root in roots:
         found |= root.by_index(tree, *root.states(tree, masses, wrenches))

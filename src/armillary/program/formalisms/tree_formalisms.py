@@ -387,7 +387,7 @@ def _worth_trying(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DerivedFreeSpeedEquations(DerivedConvertedEquations):
-    """Equations of motion in coordinates and chosen speeds."""
+    """Equations of motion in coordinates and speeds that the derivation chose."""
 
     hidden_states: ClassVar[bool] = True
     export_remarks: ClassVar[tuple[str, ...]] = (
@@ -433,7 +433,7 @@ def _is_free(body: Body, tree: Tree) -> bool:
 
 
 def _centre(tree: Tree, body: Body) -> Triple:
-    """Return the vector from a link's origin to its mass centre, in its axes.
+    """Return the vector from the origin of a body's link to its mass centre, in the link's axes.
 
     The vector is zero for a massless or flexible link, and in trees in which a flexible link carries others.
     """

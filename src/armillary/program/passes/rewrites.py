@@ -189,7 +189,7 @@ def _operand_pairs(node: Expr) -> list[Pair]:
 
 
 def _operand_count(node: Expr) -> int:
-    """Return the number of operands of a sum or product, including its number."""
+    """Return the number of operands of a sum or product, including its constant term or coefficient."""
     return len(node.args) + lone_number(node)
 
 
@@ -536,7 +536,7 @@ def _open_product(term: Expr) -> list[tuple[float, Expr]] | None:
     return [*parts, (offset, factor)] if offset else parts
 
 
-# Narrowing: very long sums and products are divided.
+# Narrowing: very long sums and products are divided into parts.
 
 MANY = 100  # most operands of a sum or product in a program
 

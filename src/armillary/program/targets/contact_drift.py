@@ -43,7 +43,7 @@ def remove_drift(
     on_gap: list[Scalar] = [0] * len(velocities)
     on_speed: list[Scalar] = [0] * len(velocities)
     far: Scalar = 0  # whether a gap has drifted by more than rounding errors
-    fast: Scalar = 0  # whether a velocity has
+    fast: Scalar = 0  # whether a velocity has drifted by more than rounding errors
     for state in states:
         if state.normal is not None:
             far = fn.or_(far, fn.and_(state.closed, fn.absolute(state.gap) > times(DRIFT, state.length)))

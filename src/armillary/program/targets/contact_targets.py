@@ -164,7 +164,7 @@ def contact_targets(
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
-        """Return the change of speed k by loads; the solver gives this change for speeds in the rows."""
+        """Return the change of speed k by loads; the solver gives this change for the moving speeds."""
         if k in order:
             return loads.changes[order[k]]
         return total([times(d[k], x) for d, x in zip(D, loads.forces, strict=True)])
@@ -178,7 +178,7 @@ def contact_targets(
         return {u: as_expr(plus(u, change(k, impulses))) for u, k in independent}
 
     def rows_after(impulses: Loads) -> tuple[list[Expr], list[Expr]]:
-        # As intermediate values: otherwise each row would repeat the sums of impulses of its speeds.
+        # Speeds are made intermediate values, since each row would repeat the sums of impulses of its speeds.
         new = {u: fn.named(x, "contact_kicked") for u, x in speeds_after(impulses).items() if x is not u}
         after = transform([*b, *velocities], new.get) if new else [*b, *velocities]
         return after[: len(b)], after[len(b) :]
@@ -448,7 +448,7 @@ def _find_forces(
         "natural": [state.natural for state in states],
     }
     shape = rows.forces.shape
-    # Least accelerations by row: rounding errors make forces in a contact without a load.
+    # Rounding errors make forces even in a contact without a load, so there is a least acceleration by row.
     least: list[Scalar] = [0] * shape.count
     for state in states:
         for row in (*(() if state.normal is None else (state.normal,)), *state.slip):

@@ -225,7 +225,7 @@ DEPENDENT_SPEEDS = "dependent speeds"
 # with every choice of dependent speeds.
 LOST_RANK = 0.25
 CONSTRAINT_RANK = "rank of constraints"
-# The factor of a dependent speed in its row, whose sign changes where the choice is singular.
+# The event is a zero of the factor of a dependent speed in its row, where the choice is singular.
 PIVOT_SIGN = "sign of pivots"
 INTERNAL_EVENTS = (
     DEPENDENT_SPEEDS,
