@@ -231,10 +231,10 @@ class ModelControl:
     ) -> Regulator:
         """Return the gain K of v = −K x that minimises ∫ (xᵀ Q x + vᵀ R v) dt about an operating point.
 
-        ``at`` is as for ``linearize``, and must be steady: an equilibrium, or a motion in which only
-        coordinates change that no rate depends on. Q weighs states and R inputs: a number for all, numbers
+        ``at`` is as for ``linearize``, and must be steady: an equilibrium, or a motion in which no coordinate
+        changes except those on which no rate depends. Q weighs states and R inputs: a number for all, numbers
         by name (the rest zero), the diagonal, or a matrix. ``armillary.control.lqr`` takes any linear model,
-        discrete ones, parts, and those at other points too.
+        also discrete models, parts of models, and models at points that are not steady.
         """
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.regulators import check_steady, lqr
@@ -259,11 +259,11 @@ class ModelControl:
     ) -> PredictiveRegulator:
         """Return a predictive regulator about an operating point: the best inputs over ``horizon`` steps.
 
-        ``inputs`` are names, or names with limits (low, high). Q, R and ``final`` weigh states and inputs of
-        every step and the last state (if left out, by the cost of LQR); ``at`` is as for ``lqr``. The
-        solver makes a fixed number of ``passes`` at every state, so its time is bounded;
-        ``expressions(system)`` of the result puts the law into a description, for runs, live pages and
-        exported C.
+        ``inputs`` are names, or names with limits (low, high). Q and R weigh the states and inputs of every
+        step, ``final`` weighs the last state (by default with the cost of LQR); ``at`` is as for ``lqr``. The
+        solver makes a fixed number of ``passes`` (iterations) at every state, so its time is bounded.
+        ``expressions(system)`` of the result puts the control law into a description, for runs, live pages
+        and exported C.
         """
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.predictive import mpc

@@ -74,7 +74,7 @@ class Equations(OtherStages):
     @property
     def configurations(self) -> ConfigurationTable:
         """The configurations that a run of the system can meet: sets of locked joints that events reach,
-        choices of dependent speeds that loops need. Found at first use.
+        choices of dependent speeds that loops need. They are found at the first use.
         """
         from armillary.program.configurations import configurations_of
 
@@ -159,8 +159,9 @@ class Equations(OtherStages):
     def compile(self, backend: str = "llvm", *, tier: str = "final") -> Model:
         """Return the equations as compiled code in this process.
 
-        Code of the tier "quick" is ready in a third to half of the time, and an evaluation takes two to three
-        times as long: for the first look at a large model. Its results differ from "final" by rounding.
+        The tier "quick" is for the first look at a large model: its code is ready in a third to half of the
+        time, and an evaluation takes two to three times as long. Its results differ from those of "final" by
+        rounding.
         """
         from armillary.runtime.models.compilation import compile_equations
         from armillary.stages.model import model_stage
@@ -201,7 +202,7 @@ class Equations(OtherStages):
         return equations_stage(core)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return self._core.__reduce__()  # an error that names what can be pickled
+        return self._core.__reduce__()  # raises an error that names what can be pickled
 
 
 class FreeSpeedEquations(Equations):
@@ -217,7 +218,7 @@ class MomentumEquations(Equations):
 
     momenta: CoreValue[tuple[str, ...]] = CoreValue(DerivedMomentumEquations)
     conjugate: CoreValue[tuple[Expr, ...]] = CoreValue(
-        "Momenta conjugate to the free speeds, over coordinates and speeds."
+        "Momenta conjugate to the free speeds, as expressions of coordinates and speeds."
     )
     momentum_matrix: CoreValue[tuple[tuple[Expr, ...], ...]] = CoreValue(DerivedMomentumEquations)
 
@@ -241,8 +242,8 @@ class SensitiveEquations(Equations):
     of: CoreValue[tuple[str, ...]] = CoreValue("Names of the outputs whose derivatives are outputs.")
 
 
-# The stage class for each class of derived equations; a subclass that is not listed has that of its nearest
-# base.
+# The stage class for each class of derived equations; a subclass that is not listed has the stage class of
+# its nearest base.
 EQUATIONS: dict[type[DerivedEquations], type[Equations]] = {
     DerivedEquations: Equations,
     DerivedFreeSpeedEquations: FreeSpeedEquations,

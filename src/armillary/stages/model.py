@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
-    """One system's equations as machine code, freed with this object."""
+    """The equations of one system as machine code, which is freed with this object."""
 
     _stage = "Model"
     _core: CompiledModel
@@ -79,7 +79,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         return model_html(self._core.equations)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return self._core.__reduce__()  # an error that names what can be pickled
+        return self._core.__reduce__()  # raises an error that names what can be pickled
 
     # ------------------------------------------------------------ values
 
@@ -155,8 +155,10 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         theme: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> MotionView | Path:
-        """Show a page on which the system is posed by hand, with a slider for each coordinate, in the browser
-        or a notebook, or write it to ``path``, an .html file. Loops are closed while a slider is moved.
+        """Show a page with a slider for each coordinate, on which the user moves the system by hand.
+
+        The page opens in the browser or a notebook, or is written to ``path``, an .html file. Loops are
+        closed while a slider is moved.
         """
         from armillary.results.plots.motion import PictureOptions, show_page, write_html
         from armillary.viewer.page import posing_page
@@ -252,8 +254,10 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
 
 
 class ConvertedModel(Model):
-    """One system's equations as machine code; a state is [coordinates, converted speeds], and
-    ``derivatives`` are their rates.
+    """Equations as machine code, with variables that the derivation chose in place of the system's speeds.
+
+    A state is [coordinates, converted speeds], where the converted speeds are these variables;
+    ``derivatives`` are its rates.
     """
 
     _core: CompiledConvertedModel
@@ -277,10 +281,10 @@ class MomentumModel(ConvertedModel):
 class RedundantModel(Model):
     """One system's equations in redundant coordinates as machine code.
 
-    A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
+    A state is [coordinates, speeds, states] in the order of ``coordinate_names``, ``speed_names`` and
     ``state_names``: absolute coordinates, joint coordinates, absolute speeds, then the user's own states.
-    ``state(initial)`` makes a state from the joints' values. Accelerations and multipliers may follow it, as
-    at the end of a run.
+    ``state(initial)`` makes a state from the joints' values. Accelerations and multipliers may follow the
+    state, as at the end of a run.
     """
 
     _core: CompiledRedundantModel
@@ -312,7 +316,7 @@ class RedundantModel(Model):
         over the total mass), ``passes`` the number of corrector passes (none: first order), ``translation``
         "explicit" (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a
         projection onto all constraints after each step. Sampling, events, memory and errors are as in other
-        models; like other methods of fixed step, both do not use ``rtol``, ``atol`` and ``max_step``.
+        models. Like other methods of fixed step, neither method uses ``rtol``, ``atol`` or ``max_step``.
         """
         return self._core.run_with(
             run_settings(RedundantModel.simulate, t_end, **settings), parameters=parameters,

@@ -61,10 +61,10 @@ class LazyVerb:
 
 
 class CoreValue(property, Generic[Value]):
-    """A property of a stage whose value is the attribute of the same name of its core.
+    """A property of a stage: its value is the attribute with the same name of the stage's core.
 
-    ``about`` is the docstring, or the class of the core, whose attribute has the docstring; ``of`` is the
-    name of the field that holds the core.
+    ``about`` is the docstring, or a class whose attribute of this name has the docstring; ``of`` is the name
+    of the field that holds the core.
     """
 
     def __init__(self, about: str | type, of: str = "_core") -> None:
@@ -74,7 +74,7 @@ class CoreValue(property, Generic[Value]):
         about = self._about
         text = about if isinstance(about, str) else getattr(about, name).__doc__
         super().__init__(attrgetter(f"{self._of}.{name}"), doc=text)
-        self.__doc__ = text  # else the docstring of this class
+        self.__doc__ = text  # without this, help() shows the docstring of CoreValue
 
     if TYPE_CHECKING:
         # mypy: the type of the attribute, which a property does not state.
@@ -100,7 +100,7 @@ def core_verb(
 def typed_verb(
     function: Callable[Concatenate[Core, Arguments], Result],
 ) -> Callable[Concatenate[Given, Arguments], Result]:
-    """Return the type of a `LazyVerb`; for type checkers alone."""
+    """Return the type of a `LazyVerb`; only type checkers read this."""
     raise NotImplementedError
 
 
@@ -151,6 +151,7 @@ VERBS = {
     "LinearModel": "modes poles zeros bode nyquist frequency_response step_response transfer_function",
     "Run": "plot animate interpolate final time",
 }
+# Expressions that lead from an object of one stage to an object of another.
 _WAYS = {
     "System": {
         "Equations": "system.derive()",
@@ -171,6 +172,7 @@ _WAYS = {
         "Run": "model.simulate(…)",
     },
 }
+# Usual words of other programs for verbs of a description.
 _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "body"}
 
 

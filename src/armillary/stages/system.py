@@ -96,7 +96,7 @@ class System(OtherStages, Description):
     lock = constraints.lock
     armature = forces.armature
 
-    # ------------------------------------------------------------ judgement
+    # ------------------------------------------------------------ quantities declared small or large
 
     small = quantities.small
     large = quantities.large
@@ -183,7 +183,7 @@ class System(OtherStages, Description):
         return self.derive().compile().draw(path, view=view)
 
     def view(self, path: str | os.PathLike[str] | None = None, *, view: str = "oblique") -> MotionView | Path:
-        """Show a page on which the system is posed by hand, with a slider for each coordinate; see
+        """Show a page with a slider for each coordinate, on which the user moves the system by hand; see
         ``Model.view``.
         """
         return self.derive().compile().view(path=path, view=view)
@@ -198,7 +198,8 @@ class System(OtherStages, Description):
 def load(path: str | os.PathLike[str], **options: object) -> System:
     """Return the system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
-    A file is data; nothing in it is executed. ``options`` go to the importers.
+    A file is data; nothing in it is executed. The ``options`` apply to the kinds of files that are named
+    here; defaults are in parentheses.
 
     trust       text models and packages: load the FMUs that they name, which are machine code (False)
     floating    URDF: the root link is free instead of fixed to the ground (False)
