@@ -183,7 +183,7 @@ def read_obj(data: bytes, beside: Beside) -> list[Patch]:
                 raise ValueError(f"a vertex has {len(words) - 1} coordinates; give three")
             corners.append([float(word) for word in words[1:4]])
         elif words[0] == "vt" and len(words) > 2:
-            spots.append([float(words[1]), 1.0 - float(words[2])])  # from the lower left in the file
+            spots.append([float(words[1]), 1.0 - float(words[2])])  # the file counts from the lower left
         elif words[0] == "f":
             parts = [word.split("/") for word in words[1:]]
             numbers = [int(part[0]) for part in parts]
@@ -234,7 +234,7 @@ def material_paints(data: bytes, beside: Beside) -> dict[str, Paint]:
             try:
                 found[name] = Paint(hex_colour([float(word) for word in words[1:4]]))
             except ValueError:
-                continue  # "Kd spectral" and "Kd xyz"
+                continue  # "Kd spectral" and "Kd xyz" are not read
         elif words[:1] == ["map_Kd"] and len(words) > 1:
             seen = texture(beside(words[-1]))
             found[name] = seen if seen.colour else found.get(name, seen)

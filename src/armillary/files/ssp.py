@@ -75,7 +75,7 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class Package:
-    """The description in a package. ``components`` are the paths of FMUs in it, by name."""
+    """The description of a package. ``components`` are the paths of FMUs in it, by name."""
 
     path: Path
     name: str

@@ -43,7 +43,7 @@ class Element:
         self.words = ""
         self.read: set[str] = set()
         self.taken = False
-        self.second = False  # beside another of its kind, though only one is allowed
+        self.second = False  # whether it follows another of its kind, though only one is allowed
         self.literal = False  # whether its angles are read as written
         self.snapped: list[tuple[str, str, int]] = []  # angles read as k π/12: attribute, text, k
         self.remarks: list[str] = []  # of a root element: deviations of its file from XML

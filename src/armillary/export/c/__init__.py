@@ -135,7 +135,7 @@ _REFUSAL = """\
 def _setting_values(model: CModel) -> dict[str, str]:
     """Return the settings that the main program reads: the keys of [run] and their defaults."""
     keys, words = run_keys(), prefix_settings("wanted.") | {"chooses": "adaptive"}
-    defaults = {"duration": "1.0"}  # for a run without a file
+    defaults = {"duration": "1.0"}  # of a run without a run file
     numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
     table = ", ".join(f'{{"{k.key}", &run->{k.key}}}' for k in keys)
     adaptive = [m.name.upper() for m in exported_methods(True, model.source.stiff) if m.adaptive]

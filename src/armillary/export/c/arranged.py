@@ -1,4 +1,4 @@
-"""Sections for GCC and Clang: one assignment per operation, in the order of the process's machine code.
+"""Sections for GCC and Clang: one assignment per operation, ordered as Armillary orders its own machine code.
 
 Compilers order the plain text of a section (``printer.py``) for few live values, keep constants in registers,
 and spill results to make room for them. Here llvm/arrangement chooses the operations, their order, the values
@@ -69,13 +69,13 @@ WIDTHS = (2, 4)
 
 
 def sine(v: Instructions, x: str) -> str:
-    """Emit sin x as ``near_sine`` of llvm/sines.py does, by multiples of π in short parts."""
+    """Emit sin x as ``near_sine`` of llvm/sines.py does: subtract a multiple of π, in short parts."""
     shifted = _whole(v, v.fma(x, TWO_OVER_PI / 2, ROUND))
     return _turned_sine(v, x, shifted, v.sub(shifted, ROUND))
 
 
 def cosine(v: Instructions, x: str) -> str:
-    """Emit cos x as ``near_cosine`` of llvm/sines.py does, by odd multiples of π/2 in short parts."""
+    """Emit cos x as ``near_cosine`` of llvm/sines.py does: subtract an odd multiple of π/2 in short parts."""
     shifted = _whole(v, v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND))
     return _turned_sine(v, x, shifted, v.sub(v.sub(shifted, ROUND), 0.5))
 
@@ -209,7 +209,7 @@ REGISTERS = 32
 # Fewest nodes: a section with fewer, such as a pendulum's, is faster as plain text, a section of two links
 # slower.
 FEWEST = 20
-PIECE = 1600  # operations in one function, as ENCODED_PIECE of llvm; a hexapod takes 3 % more time with 800
+PIECE = 1600  # most operations in one function; with 800 a hexapod takes 3 % more time
 WHOLE = 20000  # most operations in one function if all are arithmetic
 RESERVED = (
     *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "ROUNDED", "bits_2", "is_near", "numbers", "slots"),

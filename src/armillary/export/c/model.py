@@ -95,7 +95,7 @@ static void contact_copy(int count, const double *from, double *to)
 
 
 def _contact_solver(source: ContactSource, stem: str) -> str:
-    """Return the solver for contacts with the same sizes and tables."""
+    """Return the solver for a group of contacts that have the same sizes and tables."""
     printer = ContactPrinter(source, stem)
     sizes = ", ".join(f"{printer.names[name]} = {size}" for name, size in source.sizes.items())
     tables = [

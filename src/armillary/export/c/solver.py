@@ -35,8 +35,9 @@ from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method
 from armillary.text_tables import aligned
 
-# Configurations of a system in C: a file with the functions of each further one, a file with the change
-# functions of the first, a header, and the tables that the solver reads.
+# Configurations of a system in C. Each further configuration has a file with its functions. One more file has
+# the functions by which runs leave and enter the first configuration. A header declares all these functions;
+# the solver's file has their table and tables of numbers.
 
 _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY)
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
@@ -67,7 +68,7 @@ def configurations(model: CModel) -> list[CModel]:
 
 
 def _file(model: CModel, *, whole: bool, header: str = "") -> str:
-    """Return the functions of a configuration, or only its change functions."""
+    """Return all functions of a configuration, or only those by which runs leave and enter it."""
     text = "\n".join([*([model.body()] if whole else []), changing_functions(model)])
     helpers_text = model.helper_functions(text)
     apart = f"{APART}\n" if "APART" in helpers_text + text else ""
@@ -212,7 +213,7 @@ typedef struct {
 """
 
 
-# Functions that the fixed text of solver.c.txt calls.
+# Functions of the described solver that the template solver.c.txt calls.
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
 
 
@@ -303,7 +304,7 @@ static void copy_whole(int count, const int *from, int *to)
 
 
 def _masses(model: CModel) -> dict[str, str]:
-    """Return counts and tables for motions without mass."""
+    """Return counts and tables for the search for motions without mass."""
     masses = model.source.masses
     if masses is None:
         return {}

@@ -232,7 +232,7 @@ def written_kernel(
     values: Mapping[str, str],
     has: Collection[str],
 ) -> Kernel:
-    """Return a kernel of some programs: the common beginning, ``functions``, and the template ``rest``."""
+    """Return a kernel of several programs: the common beginning, ``functions``, and the template ``rest``."""
     first, last, real = writers[0], writers[-1], PRECISIONS[precision]
     program, nodes = first.program, max(len(w.program.derivatives.nodes) for w in writers)
     constants = "\n".join(w.precompute() for w in writers)

@@ -217,7 +217,7 @@ def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
 
 
 def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
-    """Return the messages of the process for starts whose loops do not close, by error code."""
+    """Return the error messages for starts whose loops do not close, by error code."""
     left = [f"    numbers[{i}]: {before}…{after}" for i, (before, after) in enumerate(loops.gaps)]
     found = {
         "NOT_CLOSED": [
@@ -284,7 +284,7 @@ def assembly_files(model: EmbeddedModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource, upper: str) -> list[str]:
-    """Return the codes of errors as C text, each with the message of the process as a comment."""
+    """Return the codes of errors as C text, each with its message as a comment."""
     lines = []
     for code, texts in open_sentences(loops).items():
         said = [line for text in texts for line in wrap_statement(comment(text), 104, "     * ", "     *   ")]

@@ -254,7 +254,7 @@ def _jump_times(made: Source) -> list[str]:
 
 
 def _set_places(made: Source) -> str:
-    """Return a table that has, for each event, whether it sets coordinates."""
+    """Return a table of whether each event sets each coordinate."""
     flags = [".true." if set_ else ".false." for set_ in made.set_places]
     about = "Coordinates that events set: loops are closed again after that."
     return "\n".join(_array_lines("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""

@@ -32,7 +32,10 @@ WIDTH = 110
 
 
 def solver_values(made: Source) -> dict[str, str]:
-    """Return values for the template of rollouts: step functions, their names, and times of jumps."""
+    """Return values for the template of rollouts, which are runs with fixed steps.
+
+    They are the step functions, their names, and times of jumps.
+    """
     methods = exported_methods(False, made.stiff, multistep=False)
     explicit = [m for m in methods if not m.rosenbrock]
     printer = JaxSolverPrinter(read_solver((), explicit, [f"{m.name}_stages" for m in explicit]))
@@ -74,7 +77,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     methods = exported_methods(True, made.stiff, multistep=False)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
-    described = {word for word in has if word not in ("implicit", "driven")}  # implicit.txt has the stages
+    described = {word for word in has if word not in ("implicit", "driven")}  # implicit.txt implements these
     found_solver = solver_for(described, True, wanted, methods=methods, guard=made.guard, given=GIVEN)
     printer = FlowPrinter(found_solver, loops.functions)
     found, every = change_tables(made), (made, *made.others)

@@ -342,7 +342,7 @@ class PythonModule:
         return contact_texts(contact_sources(self.sections.printer.blocks), WIDTH - 12)
 
     def precompute(self) -> str:
-        """Return the function of constants from parameters, which it converts to the model's units."""
+        """Return the function that computes constants from parameters in the user's units."""
         body = self.sections.body(self.program.precompute)
         lines = [f"def precompute{self.of}(parameters: Parameters) -> Vector:"]
         lines.append(

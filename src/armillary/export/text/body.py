@@ -73,7 +73,7 @@ class Namer:
         return name.casefold() if self.folded else name
 
     def fresh(self, wish: str, otherwise: str = "x") -> str:
-        """Return the wished name, with a number behind it if it is taken."""
+        """Return the wished name, followed by a number if it is taken."""
         stem = plain_identifier(wish, otherwise)[: self.longest]
         name = stem
         while self._key(name) in self.taken:
@@ -244,7 +244,7 @@ class _Builder:
             text = self.printer.element(array, part.data.index)
             self.steps.append(Step(name, text, frozenset((array,)), is_part=True))
             self.operands[part], self.reads[part] = Operand(name), frozenset((name,))
-        # Only its parts read the block.
+        # Only the steps of the parts read the array of the block.
         self.operands[node], self.reads[node] = Operand(array), frozenset()
 
     def next_name(self, wish: str | None) -> str:

@@ -58,7 +58,7 @@ _ABOUT = {
 _GEOMETRY = "Elements of the matrix J of the constraints"
 _OF_EVENTS = [t.name for t in TABLES if t.sizes == ("events",)]
 
-# Names of sizes and tables that the described changes read.
+# Names of sizes and tables that the described functions for changes of configuration read.
 OF_CHANGES = (
     *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
     *("N_MEMBERS", "N_SETTINGS", "N_OWN_MOTION"),
@@ -229,7 +229,11 @@ def change_sizes(every: Sequence[DerivedEquations], passing: bool = False) -> di
 
 
 def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -> dict[str, list[int]]:
-    """Return tables of groups of configurations with the same locks, of impulses, and of the system."""
+    """Return tables that all configurations share.
+
+    They are the groups of configurations with the same locks, whether each configuration has an impulse, and
+    numbers of the system.
+    """
     groups, numbered = groups_of(every), {e.configuration: c for c, e in enumerate(every)}
     own = [[numbered[c] for c in groups.get(e.configuration.locked, ())] for e in every]
     return {
@@ -243,7 +247,7 @@ def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -
 def _members(every: Sequence[DerivedEquations]) -> int:
     """Return the largest number of configurations with the same locks.
 
-    It is 1 without groups, for languages without empty arrays.
+    It is 1 if there are no groups, since some languages have no empty arrays.
     """
     return max((len(group) for group in groups_of(every).values()), default=1)
 
@@ -312,7 +316,7 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class ContactSource:
-    """The solver for contacts with the same sizes and tables."""
+    """The solver for a group of contacts that have the same sizes and tables."""
 
     called: Mapping[str, ContactBlock]  # block functions, by the names that sections call
     tag: str  # at the end of names, if a program has several such solvers
@@ -329,7 +333,7 @@ class ContactSource:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes by their names in the description."""
+        """Sizes by their names in the described functions."""
         return dict(self.block.sizes)
 
     @cached_property
@@ -350,11 +354,11 @@ class ContactSource:
         return _contact_function(self.called[name].entry, self.tag)
 
     def takes(self, name: str) -> list[Passage]:
-        """Return the places of a function's arguments, in order."""
+        """Return the copies of a block function's arguments to the record, in order."""
         return _passages(self.called[name], self.called[name].takes)
 
     def gives(self, name: str) -> list[Passage]:
-        """Return the places of a function's results, in order."""
+        """Return the copies of a block function's results from the record, in order."""
         return _passages(self.called[name], self.called[name].gives)
 
 
@@ -391,9 +395,9 @@ def _contact_function(function: str, tag: str) -> str:
 
 @cache
 def _contact_solver(entries: tuple[str, ...], tag: str) -> Solver:
-    """Return the functions of some entries under new names.
+    """Return some entry functions and all functions that they call, under new names.
 
-    They are cached, since renaming took a third of the time to export a plank to C.
+    The result is cached, since renaming took a third of the time to export a plank to C.
     """
     return _rename_functions(read_contacts(entries), tag)
 

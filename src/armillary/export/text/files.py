@@ -100,7 +100,7 @@ def _digest(file: Path) -> str:
 
 
 def _refuse_others(target: Path, known: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
-    """Raise an error if no export wrote a folder that has files, or if changed files would be lost."""
+    """Raise an error if a folder has files but no export wrote it, or if changed files would be lost."""
     if not target.is_dir():
         return
     if not (target / LIST).is_file():
@@ -354,7 +354,7 @@ def helpers_called_in(known: Mapping[str, str], text: str, always: Iterable[str]
     chosen = set(always)
     todo = [text, *(known[name] for name in chosen)]
     while todo:
-        words = set(re.findall(r"[A-Za-z]\w*(?=\()", todo.pop()))  # a bracket follows calls, not mere words
+        words = set(re.findall(r"[A-Za-z]\w*(?=\()", todo.pop()))  # calls: words before a bracket
         found = (words & known.keys()) - chosen
         chosen |= found
         todo += [known[name] for name in found]

@@ -29,7 +29,7 @@ _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, (
 _COMPARED = ("isnan", "differs", "below", "agree")
 _WHOLE_VECTORS = ("Wholes", "StateNumbers", "StepNumbers")
 _TRUTH_VECTORS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags")
-# Exported name of the section `geometry` of constraints: `geometry` itself is called at the start of a run.
+# Exported name of the section `geometry`: in exported code, `geometry` is a function for closing loops.
 CONSTRAINT_GEOMETRY = "constraint_geometry"
 
 

@@ -76,9 +76,9 @@ class Source:
 
     equations: DerivedEquations
     description: ExportDescription
-    values: tuple[float, ...]  # of parameters, for the reference numbers: defaults, or 1 without a default
-    others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
-    prefix: str = ""  # suffix of the names of its functions
+    values: tuple[float, ...]  # values of parameters in the self-test: defaults, or 1 without a default
+    others: tuple[Source, ...] = ()  # further configurations
+    prefix: str = ""  # "_1", "_2", … for further configurations, part of the names of their functions
     passing: bool = False  # whether runs pass singular configurations
     stiff: bool = False  # whether its solver has linearly implicit methods
 
@@ -228,7 +228,7 @@ def make_source(
     stiff: bool = False,
     sparse: bool = False,
 ) -> Source:
-    """Return the equations checked and described; raise an error that names a part that cannot be exported.
+    """Return the source of equations; raise an error that names a part that cannot be exported.
 
     ``configurations`` states whether the program contains all configurations, if the language supports this.
     With `None` it does if events lock, unlock or set dependent speeds; with ``exchanges`` it also does if the
@@ -303,7 +303,8 @@ def exported_equations(equations: DerivedEquations) -> DerivedEquations:
     """Return equations for export: by the same formalism, with the description's speeds as states.
 
     Exported programs start from the values of their states. Velocities that the derivation chooses as states
-    depend on mass centre and attitude, so their values would hold for one set of parameters and coordinates.
+    depend on mass centre and attitude, so their values would hold only for one set of parameters and
+    coordinates.
     """
     if not equations.hidden_states:
         return equations

@@ -1,9 +1,9 @@
 """The start of a run in exported code, from the given values, and its inputs over time.
 
-    momenta          from coordinates and speeds, which are the values that a run gives
+    momenta          computed from coordinates and speeds, whose values are given
     mass centres     coordinates and speeds of joints that ``start_mass_centre`` determines
-    memories         that begin with the value of an expression
-    contacts         status of contacts without compliance, and an impact if bodies meet at the start
+    memory           elements whose first value is the value of an expression
+    contacts         statuses of contacts without compliance, and an impact if bodies meet at the start
 
 The start is a function of time, given values in the order of the state, parameters and memory. It takes
 parameters, not constants: it is called once, and its constants are not needed afterwards.
@@ -142,7 +142,7 @@ class AssemblySource:
     whole: tuple[int, ...]  # 1 for coordinates that are held if a whole state is given
     first: tuple[float, ...]  # coordinates from which the search starts
     kept: tuple[int, ...]  # 1 for rows that are not redundant
-    redundant: str  # the error if redundant rows are not redundant at the start; "" without such rows
+    redundant: str  # the error if rows taken as redundant are not so at the start; "" without such rows
     several: bool  # whether loops are closed again in each of several configurations
 
     @property
@@ -160,7 +160,7 @@ class AssemblySource:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes by their names in the description."""
+        """Sizes by their names in the described functions."""
         n, m, gaps = len(self.coordinates), self.speeds, len(self.gaps)
         elements, rates = len(self.jacobian), len(self.rates)
         return {
@@ -268,7 +268,7 @@ def assembly(
 
 # Pivots of the mass matrix, for exported runs that may reach a configuration with a motion without mass.
 #
-# Only systems with links that do not resist each of their freedoms by their own inertia can reach one; others
+# A run can reach one only if some link's own inertia does not resist each freedom of the link; other systems
 # have no pivots here. With M = L D Lᵀ, the outermost speeds first, the share of speed r is D_r/M_rr: the
 # part of its inertia that is left if the speeds beyond it move freely. Each configuration has its own matrix,
 # a function of the coordinates, which are the first states in every configuration.
@@ -281,7 +281,7 @@ class WeakMasses:
     """The pivots as functions of time, state, parameters and memory, and the message for each."""
 
     section: ProgramSection  # shares
-    texts: tuple[str, ...]  # the message continues "near t = … s "
+    texts: tuple[str, ...]  # the message after the words "near t = … s "
     kinds: tuple[int, ...]  # for each state of each configuration: the number of a speed's dimension, or -1
     owners: tuple[int, ...]  # the configuration of each pivot
 
@@ -445,7 +445,7 @@ def _in_single(pieces: SignalPieces) -> SignalPieces:
 
 
 def _lookup(name: str, pieces: SignalPieces, time: Expr) -> Expr:
-    """Return the table of an input at the time; after the last time one more piece holds the last value."""
+    """Return the lookup of an input at the time; one more piece holds its value after the last time."""
     breaks = np.append(pieces.breaks, pieces.breaks[-1] + 1.0)
     end = "clamp" if np.any(pieces.coefficients[0]) or np.any(pieces.coefficients[-1]) else "zero"
     found = Piecewise(name, [breaks], pieces.coefficients[1:], [end], [None], None)

@@ -6,7 +6,7 @@ numbers. It exports its memory and these functions:
     precompute(parameters, constants)                      parameters in the model's own units
     pose_precompute(parameters, constants)                 constants of the poses, after the other constants
     derivatives(t, state, constants, memory, out)
-    outputs(t, state, constants, memory, out)              a row: outputs, state, poses in the parents
+    outputs(t, state, constants, memory, out)              a row: outputs, state, poses relative to parents
     events, update(t, state, constants, memory, out)       if there are events, or periodic updates
     normalise(t, state, constants, memory)                 if there are Euler parameters or loops
     geometry(t, state, constants, memory, out)             if there are loops: gaps, J, N and sizes

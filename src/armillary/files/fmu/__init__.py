@@ -1,7 +1,7 @@
 """Imported FMUs: a model of another program as a force element of a system.
 
 Enters: an FMU file. Leaves: its description, which is data (description.py). The verb ``System.fmu``
-(files/__init__.py, coupling.py) steps the FMU along with the system and returns its outputs as expressions.
+(files/__init__.py, coupling.py) steps the FMU with the system and returns its outputs as expressions.
 The library inside the FMU is machine code; reading a description does not load it.
 """
 

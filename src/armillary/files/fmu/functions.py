@@ -55,7 +55,7 @@ class Stepped:
 
 
 class _Coupled(Instances):
-    """Instances whose first step uses the inputs at its end alone."""
+    """Instances of coupled FMUs, whose first step uses only the inputs at its end."""
 
     def record(self, instance: int, t: float, signals: Sequence[float]) -> ctypes.Structure:
         return super().record(instance, t, [math.nan] * len(signals))
@@ -378,7 +378,7 @@ def _same(f: InstanceCode, known: Value, key: Span) -> Value:
 
 
 def _occur(module: InstanceModule, evaluate: InstanceCode, callback: int) -> InstanceCode:
-    """Emit a function that makes the event at a time, state and input, once."""
+    """Emit a function that makes the event at a time, state and input, but only once for the same values."""
     f = module.function("occur", TRUTH, (REAL,) * len(evaluate.arguments))
     with f.when(~f.run(evaluate, *f.arguments)):
         f.give(f.truth(False))

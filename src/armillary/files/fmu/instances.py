@@ -343,7 +343,7 @@ class InstanceStart(ForeignFunction):
         super().__init__(name, entry, arity)
         self.instances = instances
 
-    def value(self, *args: Any) -> Any:  # of numbers alone; the base takes expressions
+    def value(self, *args: Any) -> Any:  # takes numbers; the base class takes expressions
         return self.instances.start(*(float(a) for a in args))
 
     def complaint(self) -> str:

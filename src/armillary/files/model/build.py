@@ -37,7 +37,7 @@ from armillary.model.units import number_and_unit, state_factor, text_number
 from armillary.model.verbs import VERBS, LaterForm, ListForm, PairForm, TableForm
 from armillary.untyped import DataMapping, DataTable, Given
 
-LARGEST = 2**30  # bytes of all arrays of one file
+LARGEST = 2**30  # most bytes of all arrays of one file
 
 
 def array_of(document: Document, value: object) -> Given:
@@ -198,7 +198,7 @@ class ModelPart:
 
     document: Document
     data: DataMapping
-    names: Mapping[str, str]  # names in the whole, by names in the file
+    names: Mapping[str, str]  # names in the whole model, by names in the file
     carrier: tuple[Document, str, str] | None = None  # (document that includes it, body, label)
 
     @contextmanager
@@ -315,7 +315,7 @@ def _call_top_verb(system: Description, part: ModelPart, verb: str) -> None:
                 call(system, **table)
 
 
-# ---------------------------------------------------------------- sections without entries of verbs
+# ---------------------------------------------------------------- parameters, tables, bodies, initial values
 
 
 def _require_trust(part: ModelPart, file: str, trust: bool) -> str:

@@ -7,7 +7,7 @@ A model may include others: an axle described once and used twice, each time und
     prefix = "front_"                    # before every name that the axle declares; "front_" by default
     on = "chassis"                       # the body that is the axle's ground; the real one is "world"
     share = ["g"]                        # names of the whole model that the axle uses too
-    set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole, or other defaults
+    set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole model, or new defaults
 
 A part may state gravity, so that it runs by itself; gravity of the whole model, if stated, replaces it.
 """
@@ -45,7 +45,7 @@ from armillary.model.signals import input as declare_input
 from armillary.model.verbs import QUANTITIES
 from armillary.untyped import DataMapping, DataTable, Given
 
-# Names in a text: one between back quotes, or words with dots; and words inside of a quoted name.
+# Names in a text: a name between back quotes, or words joined by dots. Words are those inside back quotes.
 _NAMES = re.compile(r"`([^`]+)`|(?<![\w.])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)(\s*\()?")
 _WORDS = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w)")
 _FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *QUANTITIES}
@@ -176,8 +176,8 @@ class _NewNames:
         """Return the new form of a plain name; boom_tip, a node of boom, is renamed with boom."""
         if name in self.new:
             return self.new[name]
-        slope = derivative_name().fullmatch(name)
-        if called and slope and slope[1] in self.called and slope[1] in self.new:  # bump_dx with bump
+        slope = derivative_name().fullmatch(name)  # bump_dx is renamed with bump
+        if called and slope and slope[1] in self.called and slope[1] in self.new:
             return f"{self.new[slope[1]]}{slope[2]}"
         if called or name in _FUNCTIONS:
             return name

@@ -112,7 +112,7 @@ class Writing:
         self, system: Description, stem: str, *, calls: bool = True, folder: Path | None = None
     ) -> None:
         self.system, self.stem = system, stem
-        self.folder = folder  # files below it are named from there, others by their whole path
+        self.folder = folder  # files below this folder are named relative to it, others by absolute paths
         self.values = Values(system, calls=calls, file=self._file)
         self.data: DataTable = {}
         self.files: dict[str, DataTable] = {}
@@ -150,7 +150,7 @@ class Writing:
         return {key: self.data[key] for key in LAYOUT if key in self.data}
 
     def _file(self, path: Given) -> str:
-        """Return the name of a file for the text."""
+        """Return the name by which the text names a file."""
         place = Path(path).resolve()
         below = self.folder is not None and place.is_relative_to(self.folder)
         return place.relative_to(self.folder).as_posix() if below and self.folder else str(place)
@@ -287,7 +287,7 @@ class Writing:
         if record.result.name not in self._body(record.owner).get("points", {}):
             where = record.arguments.get("where", ())
             if len(where) == 1 and isinstance(where[0], str):
-                return  # a known point, by name
+                return  # the argument names a point that exists
             place = where if len(where) == 3 else where[-1]
             points = self._body(record.owner).setdefault("points", {})
             points[record.result.name] = self.values.value(list(place))

@@ -370,7 +370,8 @@ def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> N
 def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
     """Weld two frames: two sites, or the second body's frame and a frame on the first body.
 
-    The latter has the relative pose that is stated, or else the second body's pose in the reference position.
+    The frame on the first body has the pose ``relpose``, or else the second body's pose in the reference
+    position.
     """
     if element.has("site1"):
         sites = [_site(element, key, tree) for key in ("site1", "site2")]

@@ -59,7 +59,7 @@ class UrdfLooks:
     def __init__(self, robot: Element, file: Path, root: Path | None) -> None:
         self.file, self.root = file, root
         self.materials: dict[str, Element] = {}
-        self.shown: set[str] = set()  # textures that meshes have
+        self.shown: set[str] = set()  # textures that meshes show
         named = [*robot.all("material"), *(m for m in _inner(robot) if m.children)]
         for element in reversed(named):  # the first material of a name is used
             self.materials[element.attributes.get("name", "")] = element
@@ -252,7 +252,7 @@ def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list
     if floating:
         free = RobotFreedom("floating_base", FREE, root)
         made[0].joints.append(free)
-    for link in made:  # grows while it is walked: children after their parents
+    for link in made:  # the loop appends to the list, so that children follow their parents
         for joint in below[link.name]:
             child = joint.need("child").text("link")
             made.append(_link(child, link.name, elements[child], joint))
