@@ -109,7 +109,7 @@ def small() -> arm.System:
         (second, "body 'other'.*one reference body"),
         (pinned, "body 'hub'.*spherical.*Free"),
         (loop, "constraint '.*tree is needed"),
-        (on_node, "body 'camera' hangs on a node"),
+        (on_node, "body 'camera' is on a node"),
         (held, "body 'boom' is held at its node 'tip'"),
         (massless, r"singular in 2 directions:\n.*'ring.u1' moves no mass.*\n.*'dish.u1' moves no mass"),
         (given_root, "'hub.u4' is given"),

@@ -52,7 +52,7 @@ class Formalism:
         if system.contacts and not self.contacts:
             raise ModelError(
                 f"'{next(iter(system.contacts))}' is a contact or brake without compliance, which formalism "
-                f"'{self.name}' does not take; use 'kane' or 'recursive', or give it a stiffness="
+                f"'{self.name}' does not accept; use 'kane' or 'recursive', or give it a stiffness="
             )
         for name, flex in system.flexibles.items():
             given = flex.part.complex_modes

@@ -161,16 +161,17 @@ def _hinged_group(index: int, group: RigidGroup, read: Reader, formulation: str)
     if group.parent < GROUND:
         raise _formulation_error(
             formulation,
-            f"body '{group.name}' hangs on a node of a flexible body, but appendages carry nothing",
+            f"body '{group.name}' is on a node of a flexible body, but appendages cannot carry bodies",
         )
     if group.parent == GROUND:
         drift = steps[0]
         if index or not isinstance(drift, Drift) or len(drift.linear) + len(drift.angular) < 6:
-            which = "a second body" if index else f"it ({body.joint.describe()})"
+            which = "it is a second body" if index else f"it has a joint ({body.joint.describe()})"
             raise _formulation_error(
                 formulation,
-                f"body '{group.name}': {which} on the ground; there is one reference body, free in space",
-                "hang it on another body, or give the reference body joint=Free()",
+                f"body '{group.name}': {which} on the ground, but JPL's vehicles have one reference body, "
+                "which is free in space",
+                "connect it to another body, or give the reference body joint=Free()",
             )
         return HingedGroup(**vars(group))
     if not all(isinstance(step, Turn) for step in steps):

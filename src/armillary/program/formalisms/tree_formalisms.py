@@ -362,8 +362,8 @@ def _worth_trying(
     if isinstance(formalism, AccelerationFormalism):
         if held and not formalism.massless and (multipliers or not formalism.gears):
             raise ModelError(
-                f"{held[0].line()} except for the constraints, and formalism '{formalism.name}' first solves "
-                "for the motion without constraints; use formalism='kane'"
+                f"{held[0].line()} without constraints, but formalism '{formalism.name}' first solves for "
+                "the motion without constraints; use formalism='kane'"
             )
         return [formalism]
     if held and multipliers:

@@ -346,7 +346,7 @@ _WORDS = (("small", 1), ("large", -1))
 def reader(declared: dict[Expr, int], keep: int) -> Undimensioned:
     """Return the converter of a description's expressions; it truncates only if quantities are declared."""
     if not isinstance(keep, int) or keep < 0:
-        raise ModelError(f"keep={keep!r} is not a number of orders: 1, or more to keep higher ones")
+        raise ModelError(f"keep={keep!r} is not a number of orders; give 1, or more to keep smaller terms")
     return Undimensioned(declared, Truncation(keep)) if declared else Undimensioned()
 
 
