@@ -196,7 +196,7 @@ def parse_xml(data: bytes, file: str) -> Element:
     def start(tag: str, attributes: dict[str, str]) -> None:
         element = Element(tag, attributes, file, parser.CurrentLineNumber + lines)
         if len(stack) >= DEEPEST:
-            element.fail(f"more than {DEEPEST} elements in each other; no model is that deep")
+            element.fail(f"elements are nested more than {DEEPEST} deep; no model is that deep")
         (stack[-1].children if stack else roots).append(element)
         stack.append(element)
 

@@ -529,7 +529,7 @@ URDF_FAULTS = {
 MJCF_FAULTS = {
     "<worldbody><joint/></worldbody>": "world cannot have a joint",
     "<worldbody><body name='a'/><body name='a'/></worldbody>": "'a' is taken",
-    "<worldbody><body name='a'><body><freejoint/></body></body></worldbody>": "free joint stands alone",
+    "<worldbody><body name='a'><body><freejoint/></body></body></worldbody>": "free joint must be the only joint",
     "<worldbody><body quat='0 0 0 0'/></worldbody>": "length zero",
     "<worldbody><body quat='1 0 0 0' euler='0 0 0'/></worldbody>": "say the same thing",
     "<worldbody><body xyaxes='1 0 0 2 0 0'/></worldbody>": "parallel",

@@ -360,10 +360,10 @@ def _check_exportable(equations: DerivedEquations, configurations: bool | None) 
                 )
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
-                    f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
-                    "closed again; exported code cannot do that, except for speeds that a motion determines "
-                    "and, with speeds as states, for coordinates that an event sets without a lock: leave "
-                    "out that event, or run in the process"
+                    f"event '{event.name}' sets '{name}' in a system with constraints, whose loops must then "
+                    "be closed again; exported code does that only for speeds that a motion determines and, "
+                    "with speeds as states, for coordinates that an event sets without a lock: leave out "
+                    "that event, or run in the process"
                 )
 
 

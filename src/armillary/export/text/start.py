@@ -383,7 +383,7 @@ def with_inputs(equations: DerivedEquations, inputs: object, *, single: bool = F
     signals = read_inputs(system, inputs, RunSettings(0.0))
     for name, signal in signals.items():
         if signal.runs is not None:
-            raise ParameterError(f"input '{name}' has data for {signal.runs} runs; an export takes one run's")
+            raise ParameterError(f"input '{name}' has data for {signal.runs} runs; an export takes one run")
     data = driven_inputs(system, signals)
     if single:
         data = DrivenInputs(system, signals, {name: _in_single(p) for name, p in data.pieces.items()})

@@ -123,7 +123,7 @@ class Fmu:
         if other is not None and other.causality == causality:
             raise ModelError(
                 f"{where}: {causality} '{name}' of '{self.name}' is of type {other.type}, which cannot be "
-                "connected; numbers, truths and enumerations can"
+                "connected; only numbers, Booleans and enumerations can"
             )
         raise ModelError(
             f"{where}: '{self.name}' has no {causality} '{name}'{nearest(name, known)}; "

@@ -270,7 +270,7 @@ class Writing:
                 ) from None
         if changed:
             raise ModelError(
-                "its function makes memories of its own; make them before, and name them in texts"
+                "its function adds memory to the system; add the memory before, and name it in texts"
             )
         return self.values.expression(as_expr(value), {s: s.data.name for s in arguments})
 

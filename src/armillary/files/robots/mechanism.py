@@ -236,7 +236,7 @@ class Builder:
     def add(self, link: RobotLink) -> Body:
         """Add the body of a link, and a massless body for each of its joints except the last."""
         if link.name in self.links:
-            link.element.fail(f"the name '{link.name}' is taken by another; names are given once")
+            link.element.fail(f"the name '{link.name}' is taken by another; names must be unique")
         parent = self.system.ground if link.parent is None else self.links[link.parent]
         place = link.place - (0.0 if link.parent is None else self.shifts[link.parent])
         rotation, anchor = link.rotation, np.zeros(3)
@@ -288,7 +288,7 @@ class Builder:
         preceding joint.
         """
         if joint.name in self.moved:
-            joint.element.fail(f"the name '{joint.name}' is taken by another joint; names are given once")
+            joint.element.fail(f"the name '{joint.name}' is taken by another joint; names must be unique")
         anchor = self._anchor(joint, before)
         at = place + rotation @ (anchor - before)
         kind: JointType

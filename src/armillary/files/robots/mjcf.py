@@ -181,10 +181,7 @@ def _apply(drive: ActuatorDrive, element: Element) -> None:
 
 
 def _keep_gains(drive: ActuatorDrive, level: list[Element]) -> None:
-    """Keep the gains of a class as defaults for servos of inner classes.
-
-    A servo takes them from a servo of its kind, or from a general actuator.
-    """
+    """Keep a class's gains, of a servo or a general actuator, as defaults for servos of inner classes."""
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
         if kind in (servo, "general"):
@@ -368,11 +365,7 @@ def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> N
 
 
 def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
-    """Weld two frames: two sites, or the second body's frame and a frame on the first body.
-
-    The frame on the first body has the pose ``relpose``, or else the second body's pose in the reference
-    position.
-    """
+    """Weld two frames: two sites, or a frame on the first body at ``relpose`` and the second body's frame."""
     if element.has("site1"):
         sites = [_site(element, key, tree) for key in ("site1", "site2")]
         first, second = sites[0].link, sites[1].link
@@ -384,7 +377,7 @@ def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None
         pose = element.numbers("relpose", 7, [0, 1, 0, 0, 0, 0, 0])
         if any(pose[3:]):
             place, R = np.array(pose[:3]), quaternion(pose[3:])
-        else:
+        else:  # the second body's pose in the reference position
             (a, A), (b, B) = tree.poses[first], tree.poses[second]
             place, R = A.T @ (b - a), A.T @ B
     ends = [
@@ -553,7 +546,9 @@ def load_mjcf(
             builder, file.all("actuator"), settings, defaults, tree.sites, clamp=bool(on["clampctrl"])
         )
     if tree.touching > 1:
-        record.note(f"contact is left out: {tree.touching} shapes could touch (System.contact makes some)")
+        record.note(
+            f"contact is left out: {tree.touching} shapes could touch (add contacts with System.contact)"
+        )
     record.remark(snapped_angles(file))
     note_left_out(record, file, NO_EFFECT)
     record.warn(strict=strict)

@@ -75,7 +75,7 @@ def read_tree(
         body, parent = stack.pop()
         name = WORLD if parent is None else body.element.text("name", f"body{len(tree.links) + 1}")
         if parent is not None and name in tree.poses:
-            body.element.fail(f"the name '{name[:60]}' is taken by another body; names are given once")
+            body.element.fail(f"the name '{name[:60]}' is taken by another body; names must be unique")
         link = RobotLink(name, None if parent == WORLD else parent, body.element)
         if parent is not None:
             _place_link(link, body, parent, settings, tree)
@@ -107,7 +107,7 @@ def _add_free_joint(link: RobotLink, parent: str, tree: MjcfTree) -> None:
     if not free:
         return
     if len(link.joints) > 1 or parent != WORLD:
-        free[0].element.fail("a free joint stands alone, on a body of the world")
+        free[0].element.fail("a free joint must be the only joint of its body, which must be in the world")
     tree.starts[free[0].name] = link.place, link.rotation
     link.place, link.rotation = np.zeros(3), np.eye(3)
 
@@ -280,7 +280,7 @@ def _joint(
             element.fail("its range ends before it begins")
     element.read.add("range")
     if element.number("frictionloss", 0.0):
-        record.note(f"dry friction of joint '{joint.name}' is left out (System.brake makes it)")
+        record.note(f"dry friction of joint '{joint.name}' is left out (add it with System.brake)")
     return joint
 
 

@@ -67,8 +67,8 @@ def snapped_angles(root: Element) -> str:
     element, key, word, k = found[0]
     many = f"{len(found)} angles are" if len(found) > 1 else "an angle is"
     return (
-        f"{many} read as the multiple of π/12 that the digits spell, by at most {shift:.1e} rad from what is "
-        f"written: {key} {word} as {_in_pi(k)} in {element.where}; exact_angles=True takes them as written"
+        f"{many} read as k π/12 with a whole number k, at most {shift:.1e} rad from the number in the file: "
+        f"{key} {word} as {_in_pi(k)} in {element.where}; exact_angles=True reads angles as written"
     )
 
 

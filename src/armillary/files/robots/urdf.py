@@ -228,25 +228,25 @@ def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list
     for element in root.all("link"):
         name = element.text("name")
         if name in elements:
-            element.fail("a second link of this name; names are given once")
+            element.fail("a second link of this name; names must be unique")
         elements[name] = element
     if not elements:
         root.fail("a robot without a <link>")
     if len(joints) < len(root.all("joint")):
         names = [j.text("name") for j in root.all("joint")]
         twice = next(j for i, j in enumerate(root.all("joint")) if j.text("name") in names[:i])
-        twice.fail("a second joint of this name; names are given once")
+        twice.fail("a second joint of this name; names must be unique")
     above: dict[str, Element] = {}
     below: dict[str, list[Element]] = {name: [] for name in elements}
     for joint in joints.values():
         parent, child = (_find_link(joint, word, elements) for word in ("parent", "child"))
         if child in above:
-            joint.fail(f"link '{child}' has a parent already; a closed loop is not a URDF robot")
+            joint.fail(f"link '{child}' has a parent already; a URDF robot has no closed loops")
         above[child] = joint
         below[parent].append(joint)
     roots = [name for name in elements if name not in above]
     if len(roots) != 1:
-        what = f"several roots ({listed(roots, 10)})" if roots else "no root: its joints go in a circle"
+        what = f"several roots ({listed(roots, 10)})" if roots else "no root: its joints form a circle"
         root.fail(f"the links have {what}; a robot is one tree")
     made = [_link(roots[0], None, elements[roots[0]], None)]
     if floating:
@@ -258,7 +258,7 @@ def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list
             made.append(_link(child, link.name, elements[child], joint))
     if len(made) < len(elements):
         loose = next(name for name in elements if name not in {link.name for link in made})
-        elements[loose].fail("not connected to the root: its joints go in a circle")
+        elements[loose].fail("not connected to the root: its joints form a circle")
     return made
 
 
@@ -391,6 +391,6 @@ def _notes(builder: Builder, root: Element, joints: Mapping[str, Element]) -> No
             limit.take_whole()
     friction = [n for n, j in joints.items() for e in j.all("dynamics") if e.number("friction", 0.0)]
     if friction:
-        note(f"dry friction of joints is left out (System.brake makes it): {listed(friction, 10)}")
+        note(f"dry friction of joints is left out (add it with System.brake): {listed(friction, 10)}")
     builder.record.remark(snapped_angles(root))
     note_left_out(builder.record, root, NO_EFFECT)
