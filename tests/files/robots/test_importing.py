@@ -509,7 +509,7 @@ URDF_FAULTS = {
     "<link name='a'/><link name='a'/>": "a second link",
     "<link name='a'/><link name='b'/>": r"several roots \(a, b\)",
     hinge() + "<joint name='j' type='fixed'><parent link='b'/><child link='a'/></joint>": "second joint",
-    hinge() + "<joint name='k' type='fixed'><parent link='b'/><child link='a'/></joint>": "in a circle",
+    hinge() + "<joint name='k' type='fixed'><parent link='b'/><child link='a'/></joint>": "form a circle",
     hinge()
     + "<joint name='k' type='fixed'><parent link='a'/><child link='b'/></joint>": "has a parent already",
     hinge(kind="revolut"): "did you mean 'revolute'",
@@ -529,7 +529,7 @@ URDF_FAULTS = {
 MJCF_FAULTS = {
     "<worldbody><joint/></worldbody>": "world cannot have a joint",
     "<worldbody><body name='a'/><body name='a'/></worldbody>": "'a' is taken",
-    "<worldbody><body name='a'><body><freejoint/></body></body></worldbody>": "free joint must be the only joint",
+    "<worldbody><body name='a'><body><freejoint/></body></body></worldbody>": "must be the only joint",
     "<worldbody><body quat='0 0 0 0'/></worldbody>": "length zero",
     "<worldbody><body quat='1 0 0 0' euler='0 0 0'/></worldbody>": "say the same thing",
     "<worldbody><body xyaxes='1 0 0 2 0 0'/></worldbody>": "parallel",

@@ -96,7 +96,7 @@ def test_exact_angles_are_those_of_the_file(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         written = arm.load(path, exact_angles=True).derive().compile()
         digits = _robot(tmp_path, "1.57080000000000").derive().compile()
-    with pytest.warns(ImportedWarning, match="exact_angles=True takes them as written"):
+    with pytest.warns(ImportedWarning, match="exact_angles=True reads angles as written"):
         spelled = arm.load(path).derive().compile()
     state = [0.3, -0.7, 0.4, 1.1]
     one, two, three = (m.derivatives(0, state) for m in (written, digits, spelled))
