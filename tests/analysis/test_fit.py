@@ -297,7 +297,7 @@ def test_a_model_that_explains_nothing_says_so() -> None:
         ({"time": [0, 1], "X": [0, 1]}, {}, r"column 'X' of data.*did you mean 'x'"),
         ({"time": [0, 1], "x": [0, 1]}, {"outputs": ["xx"]}, r"no output 'xx'; did you mean 'x'"),
         ({"x": [0, 1]}, {}, r"data has no column 'time'"),
-        ({"time": [-1, 1], "x": [0, 1]}, {}, r"begins at -1 s, before its run does at 0 s; give Experiment"),
+        ({"time": [-1, 1], "x": [0, 1]}, {}, r"begins at -1 s, but its run starts at 0 s; give Experiment"),
         ({"time": [0, 1, 1], "x": [0, 1, 2]}, {}, r"does not increase in row 2"),
         ({"time": [0, np.nan], "x": [0, 1]}, {}, r"time of data is not finite in row 1"),
         ({"time": [0, 1], "x": [0, 1, 2]}, {}, r"'x' of data must be 2 numbers"),

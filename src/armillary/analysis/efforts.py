@@ -58,8 +58,8 @@ def run_places(
     """Return the rows of a run as places.
 
     ``udot`` has the rates of the run's speeds as numbers, or is "spline" for the slopes of cubic splines
-    through the speeds; if it is None, ``rates`` computes them from the model. If the run has no speeds, its
-    speeds and their rates are both slopes of splines: the speeds of splines through the coordinates.
+    through the speeds; if it is None, ``rates`` computes them from the model. If the run has no speeds,
+    splines through its coordinates give the speeds, and by default splines through these give the rates.
     ``speeds`` must be None: it is the argument u of ``inverse``, which a run replaces.
     """
     if speeds is not None:
@@ -322,7 +322,7 @@ def inverse(
     changing = [e.name for e in made.equations.system.events.values() if e.lock or e.unlock]
     if not changing:
         return found
-    held = f"as if event '{changing[0]}' had locked and unlocked nothing"
+    held = f"locks and unlocks by event '{changing[0]}' are left out"
     return replace(found, note=f"{found.note}; {held}" if found.note else held)
 
 

@@ -36,7 +36,7 @@ class SavedResult(PickledValue):
     anything else than the fields.
     """
 
-    _kind: ClassVar[str]  # with its article
+    _kind: ClassVar[str]  # a noun with its article, such as "a branch"
     _mark: ClassVar[str] = "armillary"
 
     def _file_data(self) -> DataTable:
@@ -128,7 +128,7 @@ def read_result(path: str | os.PathLike[str], what: str, key: str) -> DataTable:
         content = json.loads(read_limited(target, _LARGEST))
     except UnreadableFileError as error:
         raise ArmillaryError(f"cannot load '{path}': {error}") from None
-    except (ValueError, RecursionError) as error:  # lists nested too deeply
+    except (ValueError, RecursionError) as error:  # RecursionError: lists are nested too deeply
         raise ArmillaryError(
             f"'{path}' is not {what}, nor any other JSON file ({error}); only what was saved as .json is read"
         ) from error

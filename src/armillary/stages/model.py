@@ -267,8 +267,9 @@ class ConvertedModel(Model):
 
 
 class MomentumModel(ConvertedModel):
-    """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
-    their rates.
+    """The equations of one system as machine code, in coordinates and momenta.
+
+    A state is [coordinates, momenta]; ``derivatives`` are its rates.
     """
 
     _core: CompiledMomentumModel
@@ -313,7 +314,7 @@ class RedundantModel(Model):
 
         ``initial`` holds values of the joints' coordinates and speeds. Method "staggered", the default, is by
         Park and Chiou: ``epsilon`` is their ε (constraints slip by ε times their multiplier; by default 1e-10
-        over the total mass), ``passes`` the number of corrector passes (none: first order), ``translation``
+        over the total mass), ``passes`` the number of corrector passes (0: first order), ``translation``
         "explicit" (central differences) or "implicit" (mid-point rule). Method "projected" is rk4 with a
         projection onto all constraints after each step. Sampling, events, memory and errors are as in other
         models. Like other methods of fixed step, neither method uses ``rtol``, ``atol`` or ``max_step``.

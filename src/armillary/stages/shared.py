@@ -183,10 +183,10 @@ class OtherStages:
 
     _stage = ""
 
-    if not TYPE_CHECKING:  # else type checkers would accept any name
+    if not TYPE_CHECKING:  # with this method, type checkers would accept any name
 
         def __getattr__(self, name: str) -> object:
-            if hasattr(type(self), name):  # a property that failed: its own error
+            if hasattr(type(self), name):  # a property that failed raises its own error
                 return object.__getattribute__(self, name)
             hint = "" if name.startswith("_") else self._hint(name)
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")

@@ -198,8 +198,8 @@ class System(OtherStages, Description):
 def load(path: str | os.PathLike[str], **options: object) -> System:
     """Return the system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
-    A file is data; nothing in it is executed. The ``options`` apply to the kinds of files that are named
-    here; defaults are in parentheses.
+    A file is data; nothing in it is executed, except FMUs that ``trust`` allows. The ``options`` apply to the
+    kinds of files that are named here; defaults are in parentheses.
 
     trust       text models and packages: load the FMUs that they name, which are machine code (False)
     floating    URDF: the root link is free instead of fixed to the ground (False)
@@ -212,7 +212,7 @@ def load(path: str | os.PathLike[str], **options: object) -> System:
     strict      URDF and MJCF: a deviation that may change the motion is an error, not a warning (False)
     root        URDF and MJCF: the folder of meshes, and of the packages of package:// paths
     every       packages: seconds between the steps of the FMUs
-    exact_angles robots: take angles as written; 1.5708 is a right angle otherwise (False)
+    exact_angles robots: take angles as written; without it, 1.5708 is read as a right angle (False)
     extrapolate packages: inputs of the FMUs are extrapolated between steps (False)
     """
     from armillary.files.model.load import load_system

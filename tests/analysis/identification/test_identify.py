@@ -324,7 +324,7 @@ def test_mistakes_are_sentences(model, motion):
         arm.identify(model, motion, np.zeros((40, 2)), friction=("dry",))
     with pytest.raises(arm.ArmillaryError, match=r"has no column for 'B\.u1'"):
         arm.identify(model, motion, {"A.u1": np.zeros(40)})
-    with pytest.raises(arm.ArmillaryError, match=r"has none for 'B\.q1'"):
+    with pytest.raises(arm.ArmillaryError, match=r"has no 'B\.q1'"):
         arm.exciting_trajectory(model, {"A.q1": (-1, 1)})
     with pytest.raises(arm.ArmillaryError, match=r"limits= of 'A\.q1' are not"):
         arm.exciting_trajectory(model, {"A.q1": (1, -1), "B.q1": (0, 1)})

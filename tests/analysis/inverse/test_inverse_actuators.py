@@ -167,7 +167,7 @@ def test_a_run_whose_joint_locks_says_what_its_efforts_are():
     s.event("latch", door.q1 - 0.5, direction=1, lock=[door.u1])
     model = s.derive().compile()
     run = model.simulate(1.0, step=0.1, initial={"door.u1": 1.0})
-    assert "as if event 'latch' had locked and unlocked nothing" in model.inverse(run).note
+    assert "locks and unlocks by event 'latch' are left out" in model.inverse(run).note
 
 
 def test_efforts_along_a_run_are_saved_and_read_again(cart, tmp_path):

@@ -47,7 +47,7 @@ def test_workspaces_end_at_limits_of_reach_too(tmp_path: Path) -> None:
         ({"upper.q1": (0, 1), "lower.q1": (0, 1)}, ["x", "z"], "no coordinate or output 'z'"),
         ({"upper.q1": (0, 1), "lower.q1": (0, 1)}, ["x", "upper.q1"], "is driven itself"),
         ({"upper.q1": (0, 1), "lower.q1": (0, 1)}, ["x", "x"], "output 'x' is given twice"),
-        ({"upper.q1": (0, 1), "time": (0, 1)}, ["x", "y"], "'time' is no driven quantity"),
+        ({"upper.q1": (0, 1), "time": (0, 1)}, ["x", "y"], "'time' cannot have a range"),
         ({"upper.q1": "12", "lower.q1": (0, 1)}, ["x", "y"], "needs \\(low, high\\)"),
     ],
 )

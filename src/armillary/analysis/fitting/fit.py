@@ -115,7 +115,7 @@ class Residuals:
             if len(run) < len(m.time):
                 raise ArmillaryError(
                     f"the run of {m.name} ends at {run.time[-1] if len(run) else m.experiment.t0:.6g} s, "
-                    f"before its data do at {m.time[-1]:.6g} s"
+                    f"but its data end at {m.time[-1]:.6g} s"
                 )
             for column, data in m.columns.items():
                 kept = np.isfinite(data)
@@ -138,7 +138,7 @@ class Residuals:
         return found
 
     def by_column(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """Return model − data by column, with all experiments together."""
+        """Return model − data by column, joined from all experiments."""
         left = self.plain(x)[0]
         found: dict[str, list[np.ndarray]] = {}
         for j, (_, c) in enumerate(self.rows):

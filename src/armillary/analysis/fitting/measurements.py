@@ -174,7 +174,7 @@ def _checked_time(values: object, t0: float, name: str) -> np.ndarray:
         raise ArmillaryError(f"the time of {name} does not increase in row {row} ({time[row]:.9g} s)")
     if time[0] < t0:
         raise ArmillaryError(
-            f"{name} begins at {time[0]:.9g} s, before its run does at {t0:.9g} s; give Experiment(…, t0=…)"
+            f"{name} begins at {time[0]:.9g} s, but its run starts at {t0:.9g} s; give Experiment(…, t0=…)"
         )
     return time
 

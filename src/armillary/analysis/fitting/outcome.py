@@ -36,8 +36,8 @@ LOSSES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
     "arctan": lambda z: (1 / (1 + z**2), -2 * z / (1 + z**2) ** 2),
 }
 
-_SINGULAR = 1e-8  # singular values below this share of the largest are zero: derivatives are as accurate
-_SHARE = 1e-4  # a direction involves the unknowns with elements above this share of its largest element
+_SINGULAR = 1e-8  # singular values below this share of the largest count as zero: the accuracy of derivatives
+_SHARE = 1e-4  # unknowns with elements below this share of the largest have no part in a direction
 _NORMAL = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
 
 
@@ -57,7 +57,7 @@ def residual_size(left: np.ndarray, loss: str) -> float:
 
 
 def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
-    """Return the variance by which (JᵀJ)⁻¹ becomes the covariance of the unknowns: Σψ²/(n − p) / (Σψ'/n)².
+    """Return the variance of residuals, Σψ²/(n − p) / (Σψ'/n)², a factor of the covariance of the unknowns.
 
     There are n residuals r and p unknowns; ψ is half the derivative of the loss ρ(r²) by r. For least squares
     ψ = r, and the variance is the sum of squares over the degrees of freedom. Source: Huber (1981), Robust
@@ -116,7 +116,7 @@ _STRONG = 0.99  # a warning names two unknowns with at least this correlation
 _PLAIN = 1e7  # numbers from this on are written with exponents
 _EXPLAINED = 0.95  # if residuals exceed this share of the data's spread, the model explains nothing
 _MOST = 12  # most digits of a printed number
-_AT_BOUND = 1e-8  # distance to a bound, as a share of the span or the value, that counts as zero
+_AT_BOUND = 1e-8  # a distance to a bound below this share of the range or of the value counts as zero
 
 
 @dataclass(frozen=True, eq=False)

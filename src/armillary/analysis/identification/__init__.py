@@ -1,4 +1,4 @@
-"""Identification of inertial parameters: those on which motions depend, exciting motions, values from data.
+"""Identification of inertial parameters: which ones matter, which motions excite them, and their values.
 
 In: equations or a compiled model, and measured motions with efforts. Out: `BaseParameters`
 (`inertial_parameters.py`), the fewest parameters that determine all motions; `Regressor` (`excitation.py`),

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_NEAR = 0.3  # radians or units of length: most that coordinates are moved from the start to close loops anew
-_TRIES = 5  # random positions tried per position with closed loops that is needed
+_NEAR = 0.3  # largest distance of random positions from the start, in radians or units of length
+_TRIES = 5  # random positions that are tried for each position with closed loops that is needed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,7 +107,7 @@ def condition(rows: np.ndarray) -> float:
 
 
 class RegressorModel:
-    """The linear efforts of a model: expressions, and machine code, compiled at its first use."""
+    """The efforts of a model as linear functions of its base parameters: expressions and machine code."""
 
     def __init__(self, model: CompiledModel, *, every: bool = False) -> None:
         refuse_rigid_contacts(model.base.equations, "the regressor of its efforts")
@@ -133,7 +133,7 @@ class RegressorModel:
         return ModelFunctions(self.equations, wanted, self.linear.expressions.rates)
 
     def at(self, places: Places, parameters: Mapping[str, object] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return Y and e₀ along their first axis at samples of a motion."""
+        """Return Y and e₀ at samples of a motion; samples are the first axis of both."""
         at = (places.t, places.states, parameters, places.memory, places.rates)
         columns = len(self.groups.independent)
         rest = self.functions.rows("rest", *at)
@@ -174,7 +174,7 @@ _made = kept_per_object(RegressorModel)
 
 
 def regressor_model(model: CompiledModel, *, every: bool = False) -> RegressorModel:
-    """Return the linear efforts of a model, made once."""
+    """Return the regressor of a model, made once."""
     return _made(model.base, every=every)
 
 
@@ -395,7 +395,7 @@ class _Joints:
             raise ArmillaryError(f"limits= must be {{coordinate: (lowest, highest)}}, not {shown(limits)}")
         named = checked_names(limits, self.coordinates, "limits= names", listed=True)
         if missing := [name for name in self.coordinates if name not in named]:
-            raise ArmillaryError(f"limits= has none for '{missing[0]}'; give its lowest and highest value")
+            raise ArmillaryError(f"limits= has no '{missing[0]}'; give its lowest and highest value")
         both = np.array([_range_of(named[q.data.name], q) for q in nodes]) * self.factors[:, None]
         self.centre, self.reach = both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
         self.speed = _bounds_by_name(speed_limits, speeds, "speed_limits=") * self.speed_factors

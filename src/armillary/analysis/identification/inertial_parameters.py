@@ -279,8 +279,8 @@ def _dimension(entry: str) -> Dimension:
 #
 #     Y κ = Y_i (κ_i + C κ_d),     Y_d = Y_i C
 #
-# Source: Gautier (1991), Numerical calculation of the base inertial parameters of robots; regrouped symbols
-# replace the bodies' own numbers here.
+# Source: Gautier (1991), Numerical calculation of the base inertial parameters of robots. Here, numbers of
+# regrouped links take the place of the bodies' own numbers.
 
 _PLACES = 4  # rows of Y at random states, per parameter
 _LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers of so many digits are printed with fewer
@@ -302,7 +302,7 @@ class BaseParameter:
 
     def __str__(self) -> str:
         text = str(self.of_bodies if self.expression.kind == "number" else self.expression)
-        return _LONG.sub(lambda m: f"{float(m[0]):.12g}", text)  # 0.16 for 0.4²
+        return _LONG.sub(lambda m: f"{float(m[0]):.12g}", text)  # prints 0.4² as 0.16
 
 
 @dataclass(frozen=True, eq=False, repr=False)

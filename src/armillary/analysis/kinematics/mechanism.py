@@ -122,7 +122,7 @@ class Kinematics:
             for start in body.assembly.quaternions
         )
         self.moving = self.rates | {self.time: self.clock}
-        self.mechanisms: dict[Any, Any] = {}  # mechanisms by driven and shown quantities
+        self.mechanisms: dict[Any, Any] = {}  # compiled mechanisms
         self.reactions = {self.plain(s) for s in placeholders(system)}
 
     @cached_property

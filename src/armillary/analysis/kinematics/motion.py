@@ -185,7 +185,7 @@ def _largest_places(values: np.ndarray) -> list[int]:
     return [int(i) for i in np.argsort(-values, kind="stable") if values[i] > least]
 
 
-# Positions of note along a path: limits of reach, singular positions, and turning points of outputs.
+# Landmarks along a path: limits of reach, singular positions, and turning points of outputs.
 
 _TURNS = 60  # most iterations of the search for a zero
 _STIFF = 1e5  # weight of loops relative to targets, if a target cannot be reached
@@ -193,7 +193,7 @@ _STIFF = 1e5  # weight of loops relative to targets, if a target cannot be reach
 
 @dataclass(frozen=True)
 class Landmark:
-    """A position of note.
+    """A limit of reach, a singular position or a turning point of an output.
 
     ``kind`` is "limit of reach", "singular" or "turning point"; ``row`` is the row at the position, or the
     end of the segment that contains it; ``at`` holds the driven quantities there. ``constraints`` and
@@ -252,7 +252,9 @@ class Path:
     def zeros(
         self, first: np.ndarray, last: np.ndarray, value: Callable[[PathMotion], np.ndarray]
     ) -> tuple[PathMotion, np.ndarray]:
-        """Find where a value that changes its sign along segments is zero: the Illinois method, all at once.
+        """Find where a value that changes its sign along segments is zero, by the Illinois method.
+
+        All segments are searched at once.
 
         Source: Dowell & Jarratt (1971), A modified regula falsi method, BIT 11, 168–174.
         """
@@ -392,7 +394,7 @@ def limits_of_reach(
 
 
 def landmark_summary(marks: tuple[Landmark, ...]) -> str:
-    """Return the number of landmarks of each kind."""
+    """Return the number of landmarks of each kind as text."""
     kinds = list(dict.fromkeys(m.kind for m in marks))
     names = {
         "limit of reach": "limit of reach",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _VERSION = 1
 _LINES = 12  # most lines of a printed table
-_COLUMNS = 7  # most columns
+_COLUMNS = 7  # most columns of a printed table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +44,7 @@ class Sweep:
         sweep["camber"]              the values of a column, a number per row, in sweep.units["camber"]
         sweep.found                  whether each row was reached; outputs of other rows are NaN
         sweep.landmarks              limits of reach, singular positions and turning points of outputs
-        sweep.initial(10)            the coordinates of a row, as initial= of simulate
+        sweep.initial(10)            the coordinates of a row, for initial= of simulate
         sweep.save("sweep.csv")      and load_sweep("sweep.csv")
 
     ``names`` are the columns: driven quantities, outputs, their derivatives, then the other coordinates.
@@ -255,7 +255,7 @@ class Solutions(Sweep):
     """Positions at which outputs have given values: a row for each solution or, along a path, for each value.
 
     solutions["elbow.q1"]        the angles of all solutions; the first is from the given start
-    solutions.initial(0)         the coordinates of the first, as initial= of simulate
+    solutions.initial(0)         the coordinates of the first, for initial= of simulate
     len(solutions)
     """
 

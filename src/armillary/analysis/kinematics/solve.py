@@ -65,13 +65,13 @@ def solve(
 ) -> Solutions:
     """Return positions at which ``outputs`` of positions, or coordinates, have given values.
 
-    If the values are numbers, the search begins at this number of ``starts``: the position with the initial
-    values ``start``, as for ``simulate``, and random positions around it. All different solutions that are
-    found are returned; only one, if there are more freedoms than outputs. If the values are arrays of one
-    length, they are a path, and the solution of each row is found from that of the row before. ``limits``
-    has pairs (low, high) by coordinate or output, ``held`` names coordinates that keep their start values,
-    ``shown`` names further outputs as columns. An error names the outputs that cannot be reached and the
-    nearest values.
+    If the values are numbers, ``starts`` is the number of positions from which solutions are searched: the
+    position with the initial values ``start``, as for ``simulate``, and random positions around it. All
+    different solutions that are found are returned; only one, if there are more freedoms than outputs. If the
+    values are arrays of one length, they are a path, and the solution of each row is found from that of the
+    row before. ``limits`` has pairs (low, high) by coordinate or output, ``held`` names coordinates that keep
+    their start values, ``shown`` names further outputs as columns. An error names the outputs that cannot be
+    reached and the nearest values.
     """
     base = joint_model(model)
     kinematics = kinematics_of(base)

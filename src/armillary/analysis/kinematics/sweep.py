@@ -135,7 +135,7 @@ def swept(
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Swept:
-    """Return the positions of a sweep."""
+    """Return the positions of a sweep, before its columns are computed."""
     static, grid = flag(static, "static="), flag(grid, "grid=")
     base = joint_model(model)
     kinematics = kinematics_of(base)
@@ -330,7 +330,7 @@ def workspace(
     if repeated := [name for i, name in enumerate(named) if name in named[:i]]:
         raise ArmillaryError(f"workspace: output '{repeated[0]}' is given twice; give different outputs")
     if "time" in given:
-        raise ArmillaryError("workspace: 'time' is no driven quantity; give one time as time=")
+        raise ArmillaryError("workspace: 'time' cannot have a range; give one time as time=")
     n = count(points, "points=")
     if n < 2:
         raise ArmillaryError(f"workspace: points={n}: a range has two points at least")

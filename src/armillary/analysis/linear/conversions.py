@@ -173,7 +173,7 @@ Table = tuple[str, list[str], list[list[str]], str]
 
 
 def report(lin: LinearMatrices) -> str:
-    """Return the report as lines of text."""
+    """Return the report as text."""
     lines = [repr(lin)]
     for title, header, rows, sides in _matrix_tables(lin):
         lines += ["", title, *(f"  {line}" for line in aligned([header, *rows], sides))]

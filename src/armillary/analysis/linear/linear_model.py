@@ -172,10 +172,9 @@ class LinearModel(LinearMatrices):
         decibels: bool = False,
         show: bool = False,
     ) -> Figure:
-        """Draw magnitude and phase over frequency, in rad/s or ``hz``, with magnitudes in ``decibels`` if
-        wanted.
+        """Draw magnitude and phase over frequency, in rad/s or, with ``hz``, in Hz.
 
-        ``omega`` is always in rad/s.
+        With ``decibels``, magnitudes are in dB. ``omega`` is always in rad/s.
         """
         return self.frequency_response(omega).bode(path, hz=hz, decibels=decibels, show=show)
 
@@ -264,7 +263,7 @@ def load_linear(path: str | os.PathLike[str]) -> LinearModel:
 _GRID = 2000  # frequencies between which crossings are searched
 # Distances of these frequencies from a pole's frequency, as multiples of the pole's real part.
 _AROUND = np.array([-8.0, -4, -2, -1, -0.5, -0.25, 0.0, 0.25, 0.5, 1, 2, 4, 8])
-_SAME = 1e-9  # difference of two gains that counts as zero
+_SAME = 1e-9  # largest difference of two gains that counts as zero
 
 
 def open_loop(lin: LinearMatrices, at: str, added: str | None) -> DataTable:
@@ -298,7 +297,7 @@ def open_loop(lin: LinearMatrices, at: str, added: str | None) -> DataTable:
     through = float(lin.D[i, j])
     if min(abs(through), abs(through - 1.0)) > _SAME:
         raise ArmillaryError(
-            f"break_loop: '{at}' changes by {through:.4g} where '{added}' changes by 1, so '{added}' is not "
+            f"break_loop: '{at}' changes by {through:.4g} when '{added}' changes by 1, so '{added}' is not "
             "an input that is added to it; name the load or output that contains the input as a sum"
         )
     B, C = lin.B[:, [j]], lin.C[[i]]

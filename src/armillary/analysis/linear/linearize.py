@@ -33,7 +33,7 @@ from armillary.untyped import DataTable
 # Errors for operating points at which there is no linear model, and notes on kinks.
 
 _CHECKED = 20  # most operating points of a batch that are checked for events and jumps
-_AT = 1e-12  # largest relative distance of a switch or event that counts as at the point
+_AT = 1e-12  # a switch or event counts as at the point up to this relative distance
 _STEPS = (1e-7, 1e-9)  # relative steps to both sides of a switch; a jump does not shrink with the step
 _JUMP = 1e-9  # least relative size of a jump
 _BENT = 1e-3  # least relative difference of the slopes at a kink

@@ -73,7 +73,7 @@ class OperatingPoints:
 def operating_points(
     model: CompiledModel, at: Given = None, parameters: DataMapping | None = None
 ) -> OperatingPoints:
-    """Return operating points of a model; ``parameters`` replace an operating point's or run's values."""
+    """Return operating points of a model; ``parameters`` replace those of an operating point or a run."""
     given = table(parameters, "parameters=", ParameterError)
     lengths = _lengths(given, "parameter")
     if _is_many(at):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _POINTS = 400  # frequencies of a response by default
 _SAMPLES = 1000  # steps of a response over time by default
-_PHASE_STEPS = (0.01, 0.1, 1.0, 5.0, 15.0, 45.0, 90.0, 180.0, 360.0)  # degrees between two lines
+_PHASE_STEPS = (0.01, 0.1, 1.0, 5.0, 15.0, 45.0, 90.0, 180.0, 360.0)  # degrees between lines
 Path = str | os.PathLike[str] | None
 
 
@@ -104,9 +104,10 @@ class FrequencyResponse:
         decibels: bool = False,
         show: bool = False,
     ) -> Figure:
-        """Draw magnitude and phase over frequency, in rad/s or ``hz``; magnitudes in ``decibels`` if wanted.
+        """Draw magnitude and phase over frequency, in rad/s or, with ``hz``, in Hz.
 
-        There is a column for each input and a colour for each output.
+        With ``decibels``, magnitudes are in dB. There is a column for each input and a colour for each
+        output.
         """
         hz, decibels = flag(hz, "hz="), flag(decibels, "decibels=")
         _check_one_point(self)

@@ -25,8 +25,8 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
     """Return the finite zeros: the s at which the rank of [A − s, B; C, D] is lower than for other s.
 
     Outputs that no input reaches directly, and the states that they fix, are eliminated by orthogonal
-    transformations until D has full row rank; then inputs likewise, on the transposed system. The rest has an
-    invertible D, and its zeros are the eigenvalues of A − B D⁻¹ C.
+    transformations until D has full row rank. Inputs are then eliminated in the same way from the transposed
+    system. The rest has an invertible D, and its zeros are the eigenvalues of A − B D⁻¹ C.
 
     Source: Emami-Naeini and Van Dooren (1982), Computation of zeros of linear multivariable systems,
     Automatica 18, 415–430. For one input and one output see ``single_zeros``.
@@ -125,11 +125,11 @@ class ModeReach:
 class Reach:
     """The modes that inputs reach (controllability), or outputs show (observability).
 
-    "Reached" stands for both. ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A;
-    C]) over the size of this matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus); it
-    vanishes if the mode is not reached. The staircase algorithm decides which modes are reached: if one of
-    several equal eigenvalues is not reached, the measure is zero for all of them. ``gramian`` is `None` if
-    the model is not stable.
+    "Reached" stands for both. ``measure`` of a mode is the smallest singular value of [λ − A, B] or, for
+    observability, of [λ − A; C], over the size of this matrix, at its eigenvalue λ (the test of Popov,
+    Belevitch and Hautus); it vanishes if the mode is not reached. The staircase algorithm decides which modes
+    are reached: if one of several equal eigenvalues is not reached, the measure is zero for all of them.
+    ``gramian`` is `None` if the model is not stable.
     """
 
     what: str  # "controllable" or "observable"
@@ -228,7 +228,7 @@ def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
 
 
 def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
-    """Return orthonormal bases of the controllable space and of the rest (staircase algorithm)."""
+    """Return orthonormal bases of the controllable space and of its complement (staircase algorithm)."""
     n = len(A)
     size = max(float(np.linalg.norm(A, 2)) if n else 0.0, 1e-300)
     reached = np.zeros((n, 0))

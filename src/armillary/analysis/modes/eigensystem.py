@@ -92,7 +92,7 @@ def eigenvalue_errors(A: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.
 
 
 def _separate_double_ones(A: np.ndarray, values: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-    """Replace pairs whose imaginary part is rounding by two equal real eigenvalues with real vectors."""
+    """Replace pairs whose imaginary part is a rounding error by two equal real eigenvalues."""
     small = np.flatnonzero(values.imag > 0)
     if not small.size:
         return
@@ -212,7 +212,7 @@ def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
 def _null_space(matrix: np.ndarray, zero: float, tolerance: float) -> np.ndarray:
     """Return columns that span the null space, whose singular values are at most ``zero``.
 
-    Some rows of the columns form the identity, so that the columns are readable.
+    Some rows of the columns form the identity, so that each column is mainly the motion of one variable.
     """
     from scipy.linalg import qr
 

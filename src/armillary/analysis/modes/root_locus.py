@@ -124,7 +124,7 @@ class RootLocus(SavedResult):
     """Eigenvalues over the values of a parameter; a column of ``eigenvalues`` follows one mode by its shape.
 
         locus.values, locus.eigenvalues               (points,), (points, branches), complex
-        locus.crossings                               where Re λ changes its sign, refined
+        locus.crossings                               where Re λ changes its sign, to rounding
         locus.stable_ranges                           where no mode grows
         locus["weave"]                                one branch, named by locus.named({3: "weave"})
 
@@ -357,7 +357,7 @@ class Campbell(SavedResult):
     """Frequencies over the spin of a part: a column of ``eigenvalues`` follows one oscillation by its shape.
 
     diagram.values, diagram.frequencies      spins, and (spins, branches) in Hz
-    diagram.critical_speeds                  where a frequency is an order times the spin, refined
+    diagram.critical_speeds                  where a frequency is an order times the spin, to rounding
     diagram.whirl                            (spins, branches): 1 forward, −1 backward, 0 neither
     """
 
@@ -488,5 +488,5 @@ def _critical_speeds(
 
 
 def _gap(eigenvalue: NumericValue, spin: NumericValue, excited: float) -> NumericValue:
-    """Im λ − k |Ω| in rad/s."""
+    """Return Im λ − k |Ω| in rad/s."""
     return eigenvalue.imag - excited * np.abs(spin)

@@ -5,8 +5,8 @@ assurance criterion
 
     MAC = |v_iᴴ w_j|² / (v_iᴴ v_i · w_jᴴ w_j)
 
-and by the distance of the eigenvalues, so that the sum over all pairs is best. If the MAC of a pair is too
-small, eigenvalues at values between are computed.
+and by the relative distance of the eigenvalues, so that the sum of 1 − MAC and of the distances over all
+pairs is least. If the MAC of a pair is too small, eigenvalues at values between are computed.
 
 Where eigenvalues meet, their vectors are determined by rounding, so modes are matched from the last value
 before this one to the first value after it. If a mode is equally similar to two modes of the value before,

@@ -23,15 +23,16 @@ from armillary.runtime.models.compiled import CompiledModel
 
 _STILL = 1e-6  # largest accelerations at rest, relative to those of a displacement by 1
 _SYMMETRIC = 1e-8  # largest asymmetry of the stiffness, relative to its largest element
-_ZERO = 1e-12  # ω² relative to the largest, below which a mode counts as rigid
+_ZERO = 1e-12  # a mode whose ω² is below this share of the largest counts as rigid
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UndampedModes(Modes):
     """Undamped modes, with λ = iω; a mode with ω² < 0 grows, with λ = |ω|.
 
-    ``mass`` and ``stiffness`` are M and K for the independent ``speeds`` in the model's units, ``vectors``
-    has φ of each mode in a row, with 1 at the leading coordinate, and ``modal_masses`` are φᵀ M φ.
+    ``mass`` and ``stiffness`` are M and K for the independent ``speeds`` in the model's units. ``vectors``
+    has φ of each mode in a row, scaled to a displacement of 1 of the coordinate with the largest
+    participation, and ``modal_masses`` are φᵀ M φ.
     """
 
     mass: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -53,7 +54,7 @@ class UndampedModes(Modes):
 
     @property
     def orthogonality(self) -> float:
-        """The largest |φ_iᵀ M φ_j| of two different modes of unit modal mass; it is only rounding."""
+        """The largest |φ_iᵀ M φ_j| of two different modes of unit modal mass: a rounding error."""
         unit = self.vectors / np.sqrt(self.modal_masses)[:, None]
         products = unit @ self.mass @ unit.T
         return float(np.max(np.abs(products - np.eye(len(products))), initial=0.0))

@@ -70,7 +70,7 @@ class Branch(SavedResult):
     eigenvalues: np.ndarray  # (points, independent states); NaN for a point that is not steady
     growing: np.ndarray  # number of growing eigenvalues; -1 for a point that is not steady
     marks: tuple[Mark, ...]
-    found: tuple[str, ...]  # the unknowns
+    found: tuple[str, ...]  # names of the unknowns
     _point: Callable[[int], OperatingPoint] | None = field(repr=False)
 
     def __len__(self) -> int:

@@ -173,7 +173,7 @@ class ConditionValues:
         """Return how much the conditions change at each row of ``xs``, and magnitudes of slopes.
 
         The change of condition i is Σ_j |C_ij| s_j over the columns before ``first``, with their ``sizes`` s.
-        For large systems it is (Σ_j (C_ij s_j)²)½, estimated from a few directions with random signs. The
+        For large systems it is (Σ_j (C_ij s_j)²)^½, estimated from a few directions with random signs. The
         slopes are for the columns from ``first`` on. Elements that are not finite count as zero.
         """
         if self.of.by_columns:
@@ -371,7 +371,7 @@ class Conditions:
         lengths = [sum((e * e for e in t.coordinates[i : i + 4]), as_expr(-1)) for i in t.quaternions]
         self.gaps = tuple(row.constraint for row in kept)
         n = len(self.states)
-        self.closed = slice(n, n + len(kept) + len(lengths))  # conditions that every state satisfies
+        self.closed = slice(n, n + len(kept) + len(lengths))  # conditions on every state of the model
         touching, self.contacts = contact_conditions(equations, self.closed.stop)
         self.labels = (
             *(f"rate of {name}" for name in self.states),

@@ -133,7 +133,7 @@ def _faults(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray)
             if status == STICKS:
                 reason, size = forces.needed_friction(c, values), forces.largest(c)
             else:
-                reason = "would slide against its status"
+                reason = "would not slide in the direction of its status"
                 size = sum(float(evaluate(as_expr(term_sizes(v)), values)) for v in c.sliding)
             depth = -guard / max(size, np.finfo(float).tiny)
             if guard < 0 and not (own and own[0].depth > _MUCH * depth):
@@ -176,17 +176,17 @@ class ContactForces:
         push = self.normal(c)
         bound = float("nan") if c.held is None else float(evaluate(c.held, values))
         if c.gap is None:
-            return f"would have to hold with {self.text(abs(push))} and bears {self.text(bound)}"
+            return f"would have to hold with {self.text(abs(push))} and holds at most {self.text(bound)}"
         labels = [f"{c.name}_friction{i}" for i in ("", 1, 2)]
         need = float(np.hypot.reduce([self._shown[label] for label in labels if label in self._shown]))
         return (
-            f"would need a friction of {self.text(need)} to stick and bears {self.text(bound * push)} "
+            f"would need a friction of {self.text(need)} to stick and has at most {self.text(bound * push)} "
             f"(coefficient {bound:.6g}, normal force {self.text(push)})"
         )
 
 
 def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> bool:
-    """Return whether a run from this state that decides the statuses of contacts does not move."""
+    """Return whether nothing moves in a run that starts at this state and decides the statuses itself."""
     system = instance.equations.system
     names = list(system.memories)
     stored = memory.copy()

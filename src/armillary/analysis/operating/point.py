@@ -328,7 +328,7 @@ def _notes(made: Problem, open_: np.ndarray, root: Root) -> tuple[str, ...]:
     }
     memories = [name for name in made.conditions.memories if name not in of_contacts]
     if memories:
-        notes.append(f"held as they are at the start: {listed(memories)}")
+        notes.append(f"memories with their start values: {listed(memories)}")
     words = {1: "holds", 2: "slides", -2: "slides"}
     closed = [
         f"'{c.name}' {words[int(made.request.memory[c.status])]}"

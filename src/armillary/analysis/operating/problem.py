@@ -307,7 +307,7 @@ def _derive_with_named_speeds(model: CompiledModel) -> CompiledModel:
 
 _NO_CHANGE = 1e-9  # a change by states below this share of the change by an input is a rounding error
 _NEARER = np.geomspace(1e-13, 1.0, 14)  # distances, in sizes, over which slopes are compared
-_BENDS = 10.0  # largest size, relative to the distance over which slopes stay alike
+_BENDS = 10.0  # largest size, relative to the distance over which slopes stay similar
 _NO_PART = 1e-3  # slopes below this share of the largest of their condition are not compared
 _HELD_SHARE = 1e-3  # least size of a rate that contacts may hold, relative to the largest
 _SAMPLES, _NEAR = 6, 0.3  # points near a start to find sizes of conditions: number, distance in sizes
@@ -397,7 +397,7 @@ class Problem:
         places = np.tile(x, (_SAMPLES + 1, 1))
         places[1:, moved] += sizes[moved] * scatter(_NEAR, _SAMPLES, len(moved))
         changes, slopes = self.values.changes(places, sizes, n)
-        rows = np.sort(changes, axis=0)[len(changes) // 2]  # near singular places some are far too large
+        rows = np.sort(changes, axis=0)[len(changes) // 2]  # changes near singular places are far too large
         rows = np.where(rows > 0, rows, np.max(changes, axis=0))
         if self.held:
             rows = self._loaded_sizes(x, sizes, rows)

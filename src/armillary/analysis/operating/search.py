@@ -67,7 +67,7 @@ def look_there(run: Search) -> None:
 
 
 def find_slopes(run: Search) -> None:
-    """Find C at x: all entries in one call, or one call for each direction, a sum of columns."""
+    """Find C at x: all entries in one call, or a sum of columns in one call for each direction."""
     if run.directions == 0:
         run.out = condition_slopes(run.t, run.x)
         for k in range(run.entries):

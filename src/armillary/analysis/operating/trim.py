@@ -271,7 +271,7 @@ def equilibrium(
 
 
 def find_point(model: CompiledModel, **asked: Given) -> OperatingPoint:
-    """Return the operating point that a request means; ``asked`` goes to `read_request`."""
+    """Return the operating point that a request asks for; ``asked`` goes to `read_request`."""
     named = with_named_speeds(model)
     request = read_request(named, **asked)
     given = request.parameters | _inputs_in_units(request)
