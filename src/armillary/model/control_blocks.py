@@ -1,32 +1,34 @@
-"""Control blocks: lags, PID controllers and state feedback; the parts that all blocks share.
+"""Control blocks: lags, PID controllers and state feedback; and functions that all blocks share.
 
-Lags of first and second order, and one whose rate is limited:
+The lags are of first and second order, and one has a limited rate:
 
     lag                 τ ẏ = K u − y
     second_order_lag    ÿ = ω² (K u − y) − 2 ζ ω ẏ
     rate_limit          ẏ = max( −f, min( r, (u − y)/τ ) )
 
-Source: Åström and Murray, Feedback Systems (2008), sections 2.2 and 6.3. Without the lag τ a rate limit would
-be no differential equation: once y has reached u, its rate would jump between −f, 0 and r without end.
+Source: Åström and Murray, Feedback Systems (2008), sections 2.2 and 6.3. Without the lag τ, integrators could
+not solve the equation of a rate limit: once y has reached u, its rate would jump between −f, 0 and r without
+end.
 
-PID controllers with limits and anti-windup:
+PID controllers have limits and anti-windup:
 
     v = kₚ e + I + D        İ = kᵢ e + (u − v)/Tₜ        u = min( max(v, low), high )
 
-While u is at a limit, the integral follows it within the tracking time Tₜ instead of winding up (back
-calculation). If the rate of the error is given, D = k_d ė; otherwise the rate is taken behind a lag:
+While u is at a limit, the term (u − v)/Tₜ keeps the integral I from growing further, within the tracking time
+Tₜ (back calculation). If the rate ė of the error is given, D = k_d ė. Otherwise it is estimated with a lag
+T_f:
 
     D = k_d (e − x)/T_f        ẋ = (e − x)/T_f
 
 Source: Åström and Murray, Feedback Systems (2008), section 10.4 and figure 10.11.
 
-State feedback: inputs of a plant as linear functions of its states:
+State feedback makes the inputs u of a plant linear functions of its states x:
 
     u = u₀ − K (x − x₀)
 
 K comes from pole placement, from a Riccati equation (LQR) or from a fit. Its elements are parameters, so runs
-may change them, batches may vary them, and sensitivities and fits treat them as other parameters. With K = 0
-the control loop is open: the same model gives the linear model from which K is found.
+may change them, batches may vary them, and sensitivities and fits treat them like other parameters. With K =
+0 the control loop is open, so the model without feedback, from which K is computed, is the same model.
 
 Source: Åström and Murray, Feedback Systems (2008), section 6.2.
 """
@@ -78,14 +80,14 @@ def dimension_quotient(a: Dimension | None, b: Dimension | None) -> Dimension | 
 
 
 def units_text(system: Description, dimension: Dimension | None) -> str | None:
-    """Return the model's own units of a dimension; `None` if it is unknown."""
+    """Return the model's own units for a dimension, as text; `None` if the dimension is unknown."""
     if dimension is None:
         return None
     return system.units.unit_text(dimension) or "1"
 
 
 def coefficient(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
-    """Return a coefficient as an expression; a number gets the expected dimension, if there is one."""
+    """Return a coefficient as an expression; a number gets the expected ``dimension``, if that is known."""
     if dimension is None and isinstance(value, int | float) and not isinstance(value, bool):
         return as_expr(finite_number(value, where))
     return read_expression(system, value, where, dimension)
@@ -121,7 +123,7 @@ def block_state(
 
 
 def block_output(system: Description, name: str, value: Expr, dimension: Dimension | None) -> Expr:
-    """Define a block's output under its name, by which texts refer to it; give it the dimension, if known."""
+    """Define a block's output under its name, for use in texts; give it the ``dimension``, if known."""
     check_new_name(system, name, "block")
     made: Expr = named(value, name)
     if dimension is not None and value.dimension is not dimension:
@@ -144,7 +146,7 @@ def lag(
 ) -> Expr:
     """Add a first-order lag, τ ẏ = K u − y: a state with the block's name, which starts at ``initial``.
 
-    ``units`` are the units of y; left out, y has the dimension of u.
+    ``units`` are the units of y. If they are left out, y has the dimension of u.
     """
     where = f"lag '{name}'"
     u = read_expression(system, input, where)
@@ -169,8 +171,8 @@ def second_order_lag(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """Add a second-order lag, ÿ = ω² (K u − y) − 2 ζ ω ẏ: a state with the block's name, and its rate,
-    ``name_rate``. ``frequency`` is ω in rad/s, ``damping`` is ζ; y starts at ``initial``, at rest.
+    """Add a second-order lag, ÿ = ω² (K u − y) − 2 ζ ω ẏ: a state y with the block's name, and its rate, the
+    state ``name_rate``. ``frequency`` is ω in rad/s, ``damping`` is ζ; y starts at ``initial``, at rest.
     """
     where = f"second-order lag '{name}'"
     u = read_expression(system, input, where)
@@ -201,8 +203,8 @@ def rate_limit(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """Return a signal that follows another with the lag ``time_constant``, at a rate between −``falling`` and
-    ``rising`` (both positive; ``falling`` left out is ``rising``): a state with the block's name.
+    """Add a state with the block's name that follows a signal with the lag ``time_constant``, but at a rate
+    between −``falling`` and ``rising``. Both are positive; ``falling`` is equal to ``rising`` by default.
     """
     where = f"rate limit '{name}'"
     u = read_expression(system, input, where, dimension_of(units, None))
@@ -218,7 +220,7 @@ def rate_limit(
     )  # fmt: skip
 
 
-_FILTER = 10.0  # T_f = k_d / (10 kₚ), in the middle of what Åström and Murray recommend, 2 to 20
+_FILTER = 10.0  # T_f = k_d / (10 kₚ) by default; Åström and Murray recommend factors from 2 to 20
 
 
 @verb(EntryForm("blocks", key="pid", argument="error"))
@@ -242,7 +244,7 @@ def pid(
     """Return the output of a PID controller of an error, limited to ``low`` … ``high``, in ``units``.
 
     ``derivative`` is the rate of the error, if it is available (minus a speed, say). Otherwise the rate is
-    taken behind a lag with the time constant ``filter`` (kd/(10 kp) if left out) that starts at zero.
+    estimated with a lag of the time constant ``filter``, by default kd/(10 kp), whose state starts at zero.
     ``tracking`` is the time constant of the anti-windup, kp/ki by default. The integral is the state
     ``name_integral``, in the units of the output, which starts at ``initial``.
     """
@@ -320,13 +322,13 @@ def feedback(
     feedforward: ExpressionsLike = (),
     about: Words = "",
 ) -> tuple[Expr, ...]:
-    """Return inputs u = u₀ − K (x − x₀) for states x. Texts refer to the inputs as ``name_u1``, ``name_u2``,
-    …, or by the name alone if there is only one. K is a matrix with a row per input, in the model's own units
-    (SI), or 0 for an open control loop.
+    """Return inputs u = u₀ − K (x − x₀) of a plant for its ``states`` x. In texts the inputs are ``name_u1``,
+    ``name_u2``, …, or only ``name`` if there is one input. K is a matrix with a row per input, in the model's
+    own units (SI), or 0 for an open control loop.
 
     The elements of K are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are those of the
-    inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero if left out. ``about``
-    is part of the description of each gain.
+    inputs. ``reference`` x₀ and ``feedforward`` u₀ are lists of expressions, zero if left out. ``about`` is
+    part of the description of each gain.
     """
     where = f"feedback '{name}'"
     if isinstance(units, str):

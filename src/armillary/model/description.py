@@ -36,11 +36,11 @@ class Gravity:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """A force at points, or a moment on bodies, with the opposite reaction on a second body, if there is one.
+    """A force at a point of a body, or a moment on a body; a second body may bear the opposite reaction.
 
-    ``vector`` is the force or moment as a vector. A force acts at ``at`` on its body; its reaction acts at
-    ``reaction_at``, or along the same line of action if that is `None`. ``axis`` is the unit vector if
-    ``vector`` is ``magnitude`` times a unit vector.
+    ``vector`` is the force or moment as a vector. A force acts at ``at`` on its body. Its reaction acts at
+    ``reaction_at`` on ``reaction_body``, or along the same line of action if ``reaction_at`` is `None`.
+    ``axis`` is the unit vector if ``vector`` is ``magnitude`` times a unit vector.
     """
 
     name: str
@@ -51,12 +51,12 @@ class Load:
     at: Point | None = None
     reaction_body: Body | None = None
     reaction_at: Point | None = None
-    collinear: bool = False  # of a strut: along the line between its two points
+    collinear: bool = False  # whether the force is along the line between its two points, as of a strut
     axis: Vector | None = None
 
     @property
     def balanced(self) -> bool:
-        """Whether force and reaction have no resultant moment, as they have off a common line of action."""
+        """Whether load and reaction cancel. Forces with different lines of action have a resultant moment."""
         return self.kind == "moment" or self.reaction_at is None or self.collinear
 
 
@@ -79,11 +79,11 @@ class Memory:
     initial: float  # in the model's units
     update: Expr | None
     about: str
-    period: float | None = None  # of a periodic update; the first is one period after the start of a run
-    start: Expr | None = None  # value at the start of a run that does not set it
+    period: float | None = None  # of periodic updates; the first update is one period after a run's start
+    start: Expr | None = None  # the value at the start of a run, unless the run sets another one
     input: bool = False  # a signal from outside, which the model does not change
     factor: float = 1.0  # from the stated units to the model's
-    hidden: bool = False  # a handle of an external object: not a column of a run
+    hidden: bool = False  # not shown in runs, since it is only the handle of an external object
     interpolation: str = "linear"  # of data that drive an input
     rate_of: str = ""  # the input whose rate this input is
 
@@ -97,13 +97,18 @@ class StateRecord:
     about: str
 
 
-ENDS_STATUS = -2  # direction of events that end a status: their expression is positive before
-FINDS_LOWEST = 2  # direction of rates of gaps: these events find the lowest gap, but never occur
+# Values of ``direction`` besides 1, 0 and −1. An event that ends a status has an expression that is positive
+# before the event. An expression that is the rate of a gap is used only to locate the lowest gap; it causes
+# no event.
+ENDS_STATUS = -2
+FINDS_LOWEST = 2
 
 
 @dataclass(frozen=True, eq=False)
 class EventRecord:
-    """An event: the changes that occur when an expression passes zero."""
+    """An event: changes that occur when an expression passes zero, upwards if ``direction`` is 1, downwards
+    if −1, either way if 0.
+    """
 
     name: str
     expression: Expr
@@ -111,7 +116,7 @@ class EventRecord:
     changes: dict[Expr, Expr]
     stop: bool
     about: str
-    hidden: bool = False  # the clock of a periodic update: not among the events of a run
+    hidden: bool = False  # not among the events of a run, since it is only the clock of a periodic update
     lock: tuple[Expr, ...] = ()  # speeds that become zero and remain zero
     unlock: tuple[Expr, ...] = ()  # speeds that become free again
 
@@ -120,10 +125,10 @@ class EventRecord:
 class Constraint:
     """An expression that remains zero: ``speed``, linear in the speeds, and ``position`` if there is one.
 
-    ``speed`` is the rate of ``position``, and ``acceleration`` the rate of ``speed``, where these are zero.
-    ``eliminate`` is the speed that the user chooses as dependent, None to leave the choice to the derivation.
-    ``force`` is the symbol, in outputs, of the force that maintains the constraint; ``load`` is a unit of
-    this force.
+    As long as the constraint holds, ``speed`` is the rate of ``position``, and ``acceleration`` the rate of
+    ``speed``. ``eliminate`` is the speed that the user chooses as dependent; if it is `None`, the derivation
+    chooses one. ``force`` is the symbol that outputs use for the force that maintains the constraint;
+    ``load`` is this force with unit magnitude.
     """
 
     name: str
@@ -140,7 +145,7 @@ class Constraint:
 class Prescription:
     """A speed given as a function of time and constants, so that it has no equation of motion.
 
-    If ``coordinate`` is not None, it is given as ``position``, and the speed is its rate.
+    If ``coordinate`` is not None, this coordinate is given as ``position``, and the speed is its rate.
     """
 
     speed: Expr
@@ -149,8 +154,8 @@ class Prescription:
     position: Expr | None = None
 
 
-# Values of a contact's status besides those of mechanics/contact/state.py; then names of memories that all
-# contacts share.
+# Values of a contact's status (mechanics/contact/state.py lists all), and names of memories that all contacts
+# share.
 JAMS, UNDECIDED = 3, 9
 FAILED, AMBIGUOUS = "contacts_failed", "contacts_ambiguous"
 JAMMED, WITHOUT_REBOUND = "contacts_jammed", "contacts_without_rebound"
@@ -158,13 +163,14 @@ JAMMED, WITHOUT_REBOUND = "contacts_jammed", "contacts_without_rebound"
 
 @dataclass(frozen=True, eq=False)
 class RigidContact:
-    """A one-sided contact without compliance, or with ``gap`` None a brake or clutch that locks.
+    """A one-sided contact without compliance, or a brake or clutch that locks if ``gap`` is None.
 
     ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip along zero, one or two
-    directions; all are linear in the speeds. ``push`` and ``drag`` are symbols of the forces that do work on
-    these velocities; the derivation replaces them. ``friction`` is the coefficient while sliding (for a brake
-    the greatest force), ``held`` the same at rest, ``radius`` the radius of a ball or disc. ``place`` are
-    expressions of coordinates whose rates are ``sliding``, if these exist.
+    directions; all are linear in the speeds. ``push`` is the symbol of the force that does work on
+    ``closing``, and ``drag`` are those of the forces that do work on ``sliding``; the derivation replaces
+    these symbols. ``friction`` is the coefficient of friction while sliding, or the greatest force of a
+    brake, ``held`` the same at rest, and ``radius`` the radius of a ball or disc. ``place`` are expressions
+    of coordinates whose rates are ``sliding``, if such expressions exist.
     """
 
     name: str
@@ -199,15 +205,15 @@ class Flexible:
     coordinates: tuple[Expr, ...]
     speeds: tuple[Expr, ...]
     held: str | None = None
-    nodes: dict[Any, Body] = field(default_factory=dict)  # nodes in use, by `FlexibleNode.key`
+    nodes: dict[Any, Body] = field(default_factory=dict)  # bodies of nodes in use, by `FlexibleNode.key`
     places: dict[str, FlexibleNode] = field(
         default_factory=dict
-    )  # the same nodes as nodes of the part, by the names of their bodies
+    )  # nodes in use, by the names of their bodies
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A figure in pictures, with its kind, sizes, centre and axes in the body; or a figure between points."""
+    """A figure in pictures, at a place in a body or between the points ``ends``."""
 
     name: str
     body: Body
@@ -223,7 +229,7 @@ class Shape:
 
 
 class Description:
-    """The description of a mechanical system. SI units unless ``units`` names another system."""
+    """The description of a mechanical system, in SI units unless ``units`` names another system of units."""
 
     # Functions from modules that import this one, for methods of bodies; ``stages.System`` sets them.
     _triple: ClassVar[Callable[..., ExprTriple]]
@@ -322,7 +328,7 @@ def reaction_symbols(system: Description, body: Body) -> tuple[Expr, ...]:
 
 
 def effort_symbol(system: Description, speed: Expr) -> Expr:
-    """Return the symbol of the force or moment along a speed that maintains its given value."""
+    """Return the symbol of the force or moment along a speed that keeps the speed at its given value."""
     if speed not in system.efforts:
         dimension = MOMENT if speed.dimension is RATE else FORCE
         system.efforts[speed] = symbol(

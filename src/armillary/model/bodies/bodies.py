@@ -106,10 +106,11 @@ def body(
 ) -> Body:
     """Add a body on a parent (by default the ground).
 
-    ``at``: the joint's place in the parent's axes. ``orient``: how the child's axes are turned at zero
-    coordinates: a 3×3 matrix with v_parent = R v_child, or a sequence with angles such as ("zx", 0.1, 0.2).
-    ``com``: mass centre in body axes. ``inertia`` about the mass centre: 0, three moments, six elements (11,
-    22, 33, 12, 13, 23) or 3×3. Mass or inertia left out become parameters named after the body.
+    ``at`` is the joint's place in the parent's axes. ``orient`` is the rotation of the body's axes at zero
+    coordinates: a 3×3 matrix R with v_parent = R v_child, or a sequence of axes with angles such as ("zx",
+    0.1, 0.2). ``com`` is the mass centre in body axes. ``inertia``, about the mass centre in body axes, is 0,
+    three moments, six elements (11, 22, 33, 12, 13, 23) or 3×3. If mass or inertia is left out, it becomes a
+    parameter named after the body.
     """
     check_new_name(system, name, "body")
     base = find_body(system, parent, f"parent of body '{name}'") if parent is not None else system.ground
@@ -249,7 +250,7 @@ def shape(
 
 
 def _ends(system: Description, shape: Figure, body: object, between: Given, where: str) -> tuple[Point, ...]:
-    """Return the points between which a figure is drawn; none for a figure on a body."""
+    """Return the points between which a figure is drawn; () for a figure on a body."""
     called = type(shape).__name__
     if not shape.between:
         if between is not None or body is None:

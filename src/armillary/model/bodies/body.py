@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 def build_frames(
     name: str, parent: Frame, place: Triple, steps: Sequence[Step], orient: Matrix | None
 ) -> tuple[Frame, Vector, Vector]:
-    """Return the frame of a body, the displacement of its origin from the parent's, and the velocity of its
-    origin in the parent.
+    """Return the frame of a body, the displacement of its origin from the parent's origin, and the velocity
+    of its origin relative to the parent.
 
-    Each turn has its own frame, so that mixed-frame vectors stay short; the last one is also turned by
-    ``orient``: v_parent = R_joint(q) R_orient v_child. If a flexible body is held at one of its nodes, the
-    last step is its motion in the axes of that node.
+    Each turn of the joint has its own frame, so that vectors, which may have components in several frames,
+    have few components. ``orient`` also turns the last frame: v_parent = R_joint(q) R_orient v_child. If a
+    flexible body is held at one of its nodes, the last step is its motion in the axes of that node.
     """
     if steps and isinstance(steps[-1], Flexed) and (len(steps) > 1 or orient is not None):
         held, displacement, drift = build_frames(f"{name}'", parent, place, steps[:-1], orient)
@@ -82,7 +82,7 @@ def build_frames(
 
 
 def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Scalar]:
-    """Return a velocity by modes, Σ column·speed; columns are numbers, so it gets its ``dimension`` here."""
+    """Return a velocity by modes, Σ column·speed, with a stated ``dimension``, since columns are numbers."""
     values = combined(columns, step.speeds)
     return [0 if is_zero(x) else with_stated_dimension(x, dimension, "modal") for x in values]
 
@@ -98,7 +98,7 @@ def _frames_of_joint(frame: Frame, parent: Frame) -> list[Frame]:
 
 
 def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Callable[[Frame], Vector]:
-    """Return the new frame's angular velocity in its parent; a joint's speeds are in the child's axes."""
+    """Return a function that gives the angular velocity of a step's new frame relative to ``before``."""
     if isinstance(step, Turn):
         return lambda frame: before.vector(step.axis) * step.speed
     if isinstance(step, Tumble):
@@ -109,7 +109,7 @@ def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Callable[[Fram
 
 
 class NoSuchPartError(ModelError, AttributeError):
-    """The error for a part that a body does not have; also an AttributeError, so that ``hasattr`` works."""
+    """The error for a missing part of a body. It is an AttributeError, too, so that ``hasattr`` works."""
 
 
 class _Part:
@@ -151,10 +151,10 @@ class Point(_Part):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Body(_Part):
-    """A rigid body, made by ``System.body``; a mere frame if its mass and inertia are zero.
+    """A rigid body, made by ``System.body``; if mass and inertia are zero, it is only a frame.
 
-    Its frame's axes are ``x y z``; its origin is the place of its joint. ``inertia`` is about the mass
-    centre, in body axes.
+    ``x``, ``y`` and ``z`` are the axes of its frame; its origin is the place of its joint. ``inertia`` is
+    about the mass centre, in body axes.
     """
 
     system: Description
@@ -173,7 +173,7 @@ class Body(_Part):
     joint_coordinates: tuple[Expr, ...] = ()
     joint_speeds: tuple[Expr, ...] = ()
     points: dict[str, Point] = field(default_factory=dict)
-    made_at: int = 0  # extent of the description once it held the body
+    made_at: int = 0  # number of entries of the description (``extent``) with this body
 
     @property
     def flex(self) -> Flexible | None:
@@ -218,18 +218,19 @@ class Body(_Part):
         speeds. ``held`` names the node at which the joint holds the body, if that node moves with the
         modes; without it the joint holds the origin.
 
-        A spinning part gets *softer*, and diverges at fast spin, unless ``stiffening=True`` lets it shorten
-        as it bends. ``second_order=False`` drops all terms of second order in the deformation.
+        Spin makes a part *softer*, and at fast spin its deflection grows without bound, unless
+        ``stiffening=True`` lets it shorten as it bends. ``second_order=False`` drops all terms of second
+        order in the deformation.
         """
         return self.system._make_flexible(self, source, held, options)
 
     def node(self, name: object) -> Body:
-        """Return a flexible point: a massless body that moves and turns with the deflection there.
+        """Return a node of a flexible body: a massless body that moves and turns with the deflection there.
 
         A text is the name of a node. On a beam a number is the distance from the root, on a plate (x, y) is a
         place; ``boom.node(0.5)`` is the body ``boom_at_0_5``. On other parts a whole number is the name of a
-        node that was given no name. Bodies may hang on the node (``parent=boom.node("tip")``), and forces and
-        moments act on it.
+        node that was given without a name. Bodies may be attached to the node (``parent=boom.node("tip")``),
+        and forces and moments may act on it.
         """
         return self.system._node(self, name)
 
@@ -284,7 +285,7 @@ class Body(_Part):
             raise ModelError(
                 f"body '{self.name}': point name {label!r} is not a name: letters, digits and underscores"
             )
-        # Attributes of the class are taken, too.
+        # Attributes of the class Body cannot be names of points, either.
         if label in self.points or _QU.match(label) or label in self.__dict__ or hasattr(Body, label):
             raise ModelError(f"body '{self.name}' has a '{label}' already; choose another name for the point")
         values = self.system._triple(coordinates, f"point '{label}' of body '{self.name}'", "m")
@@ -310,7 +311,7 @@ class Body(_Part):
     def __getattr__(self, name: str) -> Any:  # a coordinate, a speed, a point or a node, by its name
         """Return a coordinate ``q1…``, a speed ``u1…`` or a named point as an attribute.
 
-        Nodes are not attributes: a node is made at its first use, and ``hasattr`` must not make one.
+        Nodes are not attributes, since a node is made at its first use, but ``hasattr`` must not make one.
         """
         if name.startswith("__"):
             raise AttributeError(name)

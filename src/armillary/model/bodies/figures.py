@@ -1,20 +1,21 @@
-"""Figures of shapes, with their forms in text models: a kind, sizes about its own centre, further constants.
+"""Figures of shapes, with their forms in text models.
 
-Solids; their sizes are numbers or expressions of parameters, in order:
+Figures have a kind and sizes, and some have further constants. There are solids, whose sizes are numbers or
+expressions of parameters:
 
     shape = { box = [0.4, 0.2, 0.1] }    shape = { wheel = ["R", 0.1], axis = "y" }
 
-Surfaces of triangles, from a file, which is read when a picture is made, or from given corners:
+Surfaces of triangles are given by their corners or by a file, which is read when a picture is made:
 
     shape = { mesh = "parts/part.stl", scale = 0.001 }
     shape = { polyhedron = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]] }
 
-Lines through places of a body, and springs, dampers, rods and cables between points that move:
+Lines connect places of a body; springs, dampers, rods and cables connect points of different bodies:
 
     shape = { polyline = [[0, 0, 0], [1, 0, 0], [1, 1, 0]], closed = true }
     shape = { spring = 0.03, coils = 6 }, between = ["upright.foot", "chassis.tower"]
 
-Surfaces around a mechanism: a plane, a grid, a profile of heights, and the Earth with an orbit:
+Surroundings of a mechanism are a plane, a grid, a profile of heights, and the Earth with an orbit:
 
     shape = { plane = [20, 20] }    shape = { heights = "0.1*sin(x)", x = [0, 10], y = [-1, 1] }
     shape = { grid = [20, 20, 1] }  shape = { earth = 6378137, orbit = { mu = 3.986e14, a = 7e6 } }
@@ -70,7 +71,7 @@ class Figure:
 
     kind: ClassVar[str] = ""
     names: ClassVar[tuple[str, ...]] = ()
-    between: ClassVar[bool] = False  # drawn from point to point instead of on a body
+    between: ClassVar[bool] = False  # whether it is drawn from point to point instead of on a body
 
     sizes: tuple[Given, ...] = ()
     axis: Given = None  # the axis of symmetry of round figures, in the axes of the shape
@@ -80,7 +81,7 @@ class Figure:
         self.axis = axis
 
     def details(self, system: Description, where: str) -> DataTable:
-        """Return further data besides sizes, as constants of a system."""
+        """Return further data of the figure, besides its sizes."""
         return {}
 
     def __repr__(self) -> str:
@@ -89,7 +90,7 @@ class Figure:
 
 
 def radius_of(given: object, system: Description, where: str) -> DataTable:
-    """Return the detail "radius"; nothing if no radius is given."""
+    """Return {"radius": radius}, read from ``given``; {} if no radius is given."""
     if given is None:
         return {}
     radius = constant_reader(system, where, LENGTH)(given)
@@ -100,7 +101,7 @@ def radius_of(given: object, system: Description, where: str) -> DataTable:
 
 @records_arguments
 class Box(Figure):
-    """A box with these edges."""
+    """A box with edges of lengths ``x``, ``y`` and ``z`` along its axes."""
 
     kind, names = "box", ("x", "y", "z")
 
@@ -110,7 +111,7 @@ class Box(Figure):
 
 @records_arguments
 class Ellipsoid(Figure):
-    """An ellipsoid with these half axes."""
+    """An ellipsoid with half axes ``x``, ``y`` and ``z``."""
 
     kind, names = "ellipsoid", ("x", "y", "z")
 
@@ -120,7 +121,7 @@ class Ellipsoid(Figure):
 
 @records_arguments
 class Sphere(Figure):
-    """A ball."""
+    """A ball of this ``radius``."""
 
     kind, names = "sphere", ("radius",)
 
@@ -182,10 +183,10 @@ _Threes = Annotated[Given, ListOf(ListOf(NUMBER, 3))]
 class Mesh(Figure):
     """Triangles of a file: .stl, .obj, .glb or .dae, in the file's own axes.
 
-    ``scale`` multiplies lengths, by one number or one along each axis: 0.001 for a file in millimetres.
-    Lengths of a .dae file, which states its units, become metres. ``up="z"`` turns the upward axis of a .glb
-    or .dae file to that axis; without it, the axes of the file are used. ``texture`` is an image in place of
-    the colours of the file, for meshes with texture coordinates.
+    ``scale`` multiplies lengths: one number, such as 0.001 for a file in millimetres, or one for each axis. A
+    .dae file states its units, and its lengths become metres. ``up="z"`` turns the mesh so that the upward
+    axis of a .glb or .dae file becomes z; without ``up`` the axes of the file are used. ``texture`` is an
+    image in place of the colours of the file, for meshes with texture coordinates.
     """
 
     kind: ClassVar[str] = "mesh"
@@ -227,7 +228,7 @@ class Mesh(Figure):
 class Polyhedron(Figure):
     """Triangles between given corners, in the body's axes and the system's unit of length.
 
-    Each of the ``faces`` is three numbers of corners, counted from 0, anticlockwise as seen from outside.
+    Each of the ``faces`` has the numbers, from 0, of three corners, anticlockwise as seen from outside.
     Without ``faces`` the figure is the convex hull of the corners.
     """
 
@@ -301,7 +302,7 @@ class Polyline(Figure):
 
 
 class ConnectingLine(Figure):
-    """A figure from point to point; without ``radius`` the picture chooses a radius that suits the system."""
+    """A figure from point to point; without ``radius`` the picture chooses one that suits the system."""
 
     between = True
 
@@ -317,7 +318,7 @@ class ConnectingLine(Figure):
 
 @records_arguments
 class Spring(ConnectingLine):
-    """A coil spring, which stretches between its ends."""
+    """A coil spring that stretches between its ends."""
 
     kind: ClassVar[str] = "spring"
 
@@ -386,7 +387,7 @@ class Plane(Figure):
 
 @records_arguments
 class Grid(Figure):
-    """Lines at this spacing over a rectangle perpendicular to ``axis``."""
+    """Lines with a ``spacing`` on a rectangle perpendicular to ``axis``."""
 
     kind, names = "grid", ("x", "y", "spacing")
 
@@ -398,8 +399,11 @@ class Grid(Figure):
 
 @records_arguments
 class HeightProfile(Figure):
-    """Heights ``z`` above a rectangle: an expression of ``x`` and ``y``, a function of them such as a
-    ``Table2``, or numbers (a row for each place along x), at ``points`` places along each axis.
+    """A surface of heights ``z`` above a rectangle with the ranges ``x`` and ``y``.
+
+    ``z`` is an expression of x and y, a function of x and y such as a ``Table2``, or an array of numbers with
+    a row for each place along x. Expressions and functions are evaluated at ``points`` places along each
+    axis.
     """
 
     kind: ClassVar[str] = "heights"
@@ -441,7 +445,7 @@ class HeightProfile(Figure):
 
 @records_arguments
 class Earth(Figure):
-    """The Earth, or another planet of this radius, with its lines of latitude, and an ``Orbit`` about it."""
+    """The Earth, or another planet of this ``radius``, with lines of latitude; and an ``orbit`` about it."""
 
     kind: ClassVar[str] = "earth"
 

@@ -99,7 +99,7 @@ def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tu
 
 
 def _remove_default_masses(system: Description, body: Body) -> None:
-    """Remove the default parameters for mass and inertia: the flexible part has mass and inertia."""
+    """Remove the default parameters of a body's mass and inertia, which the flexible part replaces."""
     mass = f"{body.name}.mass"
     moments = [f"{body.name}.I{i}{i}" for i in (1, 2, 3)]
     if system.parameters.get(mass) is body.mass:
@@ -181,13 +181,13 @@ _ZERO = (ZERO, ZERO, ZERO)
 
 
 def _set(body: Body, **values: object) -> None:
-    """Set attributes of a frozen body; allowed only before other objects have used them."""
+    """Set attributes of a body, which is a frozen dataclass; no other object may have used them before."""
     for name, value in values.items():
         object.__setattr__(body, name, value)
 
 
 def _mass_centre(body: Body) -> tuple[float, ...]:
-    """Return the mass centre as numbers: the default reference point of coupling coefficients."""
+    """Return the mass centre as numbers; coupling coefficients refer to it by default."""
     for value in body.com_coordinates:
         if value.kind != "number":
             raise ModelError(

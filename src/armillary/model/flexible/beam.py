@@ -1,14 +1,14 @@
 """Uniform straight beams after Euler and Bernoulli, with cross-sections and exact modes.
 
-The modes are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. The usual sinh
-and cosh lose their difference in rounding from about the tenth mode on, so shapes are written with functions
-that are within ±1,
+The modes are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. From about the
+tenth mode on, the difference of the usual functions sinh and cosh is lost in rounding. So shapes are written
+with functions that stay within ±1,
 
     w = a cos kx + b sin kx + c e^(−kx) + d e^(−k(L−x))
 
-so the hundredth mode is as accurate as the first. Stretching and twisting solve u'' = −k² u, u = a cos kx + b
-sin kx. The conditions at the ends give k and the coefficients; a free tip may carry a mass and an inertia.
-Source of the equations: Blevins (1979), chap. 8.
+and the hundredth mode is as accurate as the first. Stretching and twisting have u'' = −k² u, with the
+solutions u = a cos kx + b sin kx. The conditions at the ends give k and the coefficients; a free tip may
+carry a mass and an inertia. Source of the equations: Blevins (1979), chap. 8.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Wave:
 
     length: float
     number: float  # k
-    coefficients: Array  # of the four functions, or of the first two
+    coefficients: Array  # a, b, c, d of a bending wave; a, b of another wave
 
     def values(self, x: Array, order: int = 0) -> Array:
         """Return the wave, or its derivative of some order, at places x."""
@@ -142,7 +142,9 @@ class Wave:
 
 
 def _beam_functions(phase: Array, full: Array | float, order: int) -> Array:
-    """Return the four functions, differentiated ``order`` times by their phase kx; ``full`` is kL."""
+    """Return cos kx, sin kx, e^(−kx) and e^(−k(L−x)), differentiated ``order`` times by the phase kx;
+    ``full`` is kL.
+    """
     turned = phase + order * np.pi / 2
     sign = (-1.0) ** order
     return np.stack([np.cos(turned), np.sin(turned), sign * np.exp(-phase), np.exp(phase - full)])
@@ -151,20 +153,25 @@ def _beam_functions(phase: Array, full: Array | float, order: int) -> Array:
 def bending_waves(
     length: float, root: str, tip: str, count: int, mass: float = 0.0, inertia: float = 0.0
 ) -> list[Wave]:
-    """Return the first elastic waves of bending; a free tip may carry ``mass`` m/μL, ``inertia`` I/μL³."""
+    """Return the first ``count`` elastic waves of bending of a beam with mass μ per length.
+
+    A free tip may carry a mass m and an inertia I, given as ``mass`` = m/μL and ``inertia`` = I/μL³.
+    """
     return [Wave(length, full / length, shape) for full, shape in _bending(root, tip, count, mass, inertia)]
 
 
 @lru_cache(maxsize=256)
 def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> list[tuple[float, Array]]:
-    """Return kL and the coefficients of the first waves.
+    """Return kL and the coefficients of the first ``count`` waves.
 
-    Results are cached: they are the same in both planes of a beam and for any length, and the search takes
-    some 15 ms.
+    Results are cached, since the search takes some 15 ms. They are the same in both planes of a beam and for
+    any length.
     """
 
     def conditions(full: Array) -> Array:
-        """Return the conditions of the ends on the four coefficients, … × 4 × 4, with rows scaled to 1."""
+        """Return the matrix, … × 4 × 4, of the conditions at the ends on the four coefficients; the largest
+        element of each row is ±1.
+        """
 
         def row(at_tip: bool, order: int) -> Array:
             return np.moveaxis(_beam_functions(full * at_tip, full, order), 0, -1)
@@ -181,7 +188,8 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
         found: Array = matrix / np.max(np.abs(matrix), axis=-1, keepdims=True)
         return found
 
-    # Near k = 0 the functions are nearly dependent; rounding must not give roots for rigid motions, k = 0.
+    # Near k = 0 the four functions are nearly dependent. The search starts above that, so that it finds no
+    # roots from rounding, nor the root k = 0 of rigid motions.
     starts = {"clamped": 0.03, "pinned": 0.06, "free": 0.5}
     start = starts[root] if tip == "free" else max(starts[root], starts[tip])
     waves = []
@@ -227,7 +235,8 @@ def roots(function: Callable[[Array], Array], count: int, start: float) -> list[
 
 ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")
-# Largest ratio of tip to beam: a heavier tip is a rigid body on a spring, with k too small to be computed.
+# Largest ratio of the tip's mass (or inertia) to the beam's. A heavier tip with the beam is a rigid body on a
+# spring, and its k is too small to be computed.
 _HEAVY = 1e5
 
 
@@ -249,24 +258,25 @@ class Beam:
 
         EI w'''' + μ ẅ = 0 in the local x-y and x-z planes,   EA u'' = μ ü,   GJ φ'' = ι φ̈
 
-    Local x is ``along``, local y ``across`` (its part perpendicular to x), local z = x × y. Without
-    ``across``, local y is the first of the body's y, z, x that is not nearly along local x: (x, y, z) for
-    along x, (y, z, x) for y, (z, y, −x) for z. Motion "y" is bending along local y, "z" along local z: a beam
-    along y that bends along the body's z alone is ``along="y", across="x", motions="z"``.
+    Local x is ``along``, local y is the part of ``across`` perpendicular to x, and local z = x × y. Without
+    ``across``, local y is the first of the body's axes y, z, x that is not nearly along local x. So the local
+    axes are the body's (x, y, z) for a beam along x, (y, z, x) for one along y, and (z, y, −x) for one along
+    z. The motions "y" and "z" are bending along local y and local z: a beam along y that bends only along the
+    body's z is ``along="y", across="x", motions="z"``.
 
-    Rigidities: ``EI`` (one, or about local y and z: EI about z resists motion along y), ``EA``, ``GJ``; with
-    ``mass_per_length`` μ and, for torsion, ``polar`` ι, the moment of inertia per length about the axis.
-    Alternatively give ``E``, ``G`` (or ``nu``), ``density`` and a ``section``. Motions without a rigidity are
-    left out.
+    The rigidities are ``EI`` (one number, or two, about local y and z; EI about z resists motion along y),
+    ``EA`` and ``GJ``. ``mass_per_length`` is μ, and ``polar`` ι, for torsion, is the moment of inertia per
+    length about the axis. Instead of these, ``E``, ``G`` (or ``nu``), ``density`` and a ``section`` may be
+    given. Motions without a rigidity are left out.
 
     ``root`` and ``tip`` are "clamped", "pinned" (position and twist held, free to rotate in bending) or
     "free"; rigid motions belong to the body and are not modes. ``tip_mass`` and ``tip_inertia`` (moments
     about local x, y, z) describe a small body on a free tip. ``stations`` names further nodes by their
     distance from the root; nodes "root" and "tip" always exist. Rotary inertia of bending is neglected, as in
-    the theory.
+    Euler and Bernoulli's theory.
 
-    Spin *softens* such a beam, and fast spin makes it diverge, unless ``flexible(…, stiffening=True)`` lets
-    the beam shorten as it bends.
+    Spin *softens* this model of a beam, and at fast spin its deflection grows without bound, unless
+    ``flexible(…, stiffening=True)`` lets the beam shorten as it bends.
     """
 
     def __init__(
@@ -335,7 +345,7 @@ class Beam:
         self.stations = {"root": 0.0, "tip": self.length, **self._read_stations(stations, where)}
 
     def _read_rigidities(self, EI: object, EA: object, GJ: object, where: str) -> dict[str, float]:
-        """Return the rigidity by motion; bending along y is resisted by EI about z."""
+        """Return the rigidity of each motion, by name; EI about z resists bending along y."""
         found: dict[str, float] = {}
         if EI is not None:
             about_y, about_z = one_or_more(EI, 2, where, "EI")
@@ -379,7 +389,8 @@ class Beam:
     def _waves(self, motion: str, count: int) -> list[_Mode]:
         """Return the first modes of one motion, with unit modal mass.
 
-        They are positive at the tip, or at the root or the middle if the tip hardly moves.
+        Their sign is such that the tip moves in the positive direction. If the tip hardly moves, this holds
+        for the root, else for the middle.
         """
         own = self.mass_per_length * self.length
         if motion in ("y", "z"):
@@ -403,7 +414,7 @@ class Beam:
             modal = density * float(weights @ wave.values(places) ** 2)
             end = np.array([self.length])
             modal += float(loads[0] * wave.values(end)[0] ** 2 + loads[1] * wave.values(end, 1)[0] ** 2)
-            # the tip, the root or the middle; in the second mode between pins none of these moves
+            # Values at the tip, the root and the middle; in the second mode between pins none of these moves.
             size = wave.values(np.array([self.length, 0.0, self.length / 2]))
             everywhere = wave.values(places)
             if np.max(np.abs(size)) < 0.1 * np.max(np.abs(everywhere)):
@@ -413,7 +424,9 @@ class Beam:
         return found
 
     def _quadrature(self, number: float) -> tuple[Array, Array]:
-        """Return Gauss points and weights that integrate products of waves up to wave number k."""
+        """Return Gauss points and weights that integrate products of waves with wave numbers up to
+        ``number``.
+        """
         points, weights = _gauss(40 + int(1.2 * number * self.length))
         return 0.5 * self.length * (1 + points), 0.5 * self.length * weights
 
@@ -523,9 +536,11 @@ class Beam:
         return turn_shapes(self.axes if axes is None else axes, local)
 
     def _shortening(self, modes: list[_Mode], s: Array, places: Array, masses: Array) -> Array:
-        """Return the foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
+        """Return the foreshortening G_pq(s) = −x̂ ∫₀ˢ w_p'·w_q' ds with slopes w' in both planes, as an array
+        n × 3 × N × N for n distances s and N modes.
 
-        If the root is free, the centre of the ``masses`` at ``places`` is not displaced, instead of the root.
+        The root is not displaced by foreshortening. If it is free, the centre of the ``masses`` at ``places``
+        is not displaced instead.
         """
         drawn = self._slope_products(modes, s)
         if self.root == "free":
@@ -535,7 +550,7 @@ class Beam:
         return found
 
     def _slope_products(self, modes: list[_Mode], s: Array) -> Array:
-        """∫₀ˢ of products of slopes, n × N × N."""
+        """Return ∫₀ˢ w_p'·w_q' ds as an array n × N × N."""
         points, weights = self._quadrature(max(mode.wave.number for mode in modes))
         found = np.zeros((len(s), len(modes), len(modes)))
         for i, end in enumerate(s / self.length):

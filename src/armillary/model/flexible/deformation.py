@@ -1,27 +1,27 @@
 """Motion, present shape and energy of a flexible part as functions of its modes.
 
-A node's small rotation b = Θη is taken as the vector of a finite rotation, so that its axes remain
-orthonormal and energy is conserved for modes of any amplitude. With x = b·b, and ω in the axes before the
-rotation,
+The rotation b = Θη of a node by its modes is taken as the rotation vector of a finite rotation. So the node's
+axes remain orthonormal, and energy is conserved for modes of any amplitude. Exp(b) is the rotation matrix, ω
+the angular velocity in the axes before the rotation. With x = b·b,
 
     Exp(b) = 1 + A b̃ + B b̃b̃        Jl(b) = 1 + B b̃ + C b̃b̃        ω = Jl(b) ḃ
 
     A = sin √x/√x        B = (1 − cos √x)/x        C = (√x − sin √x)/(x √x)
 
-The derivatives of A, B and C by x need two further functions of the same family, from which A, B and C follow
-without cancellation:
+The derivatives of B and C by x need two further functions D and E of the same family. A, B and C are computed
+from these, without cancellation:
 
     D = (½ − B)/x        E = (⅙ − C)/x        C = ⅙ − xE        B = ½ − xD        A = 1 − xC
     dB/dx = D − C/2      dC/dx = (3E − D)/2
 
-D and E are power series in x up to 1 rad, without a singularity at zero, and closed forms with sines and
-cosines beyond, so that rotations by all angles are exact to rounding. Source: corrected statement of
+Up to 1 rad D and E are power series in x, which have no singularity at zero. Beyond 1 rad they are closed
+forms with sines and cosines. So rotations by all angles are exact to rounding. Source: corrected statement of
 momentum-state dynamics (Stoneking 2010), joints at flexible nodes.
 
-First moment, inertia, couplings, energy and momentum of a part in its present shape are functions of its
-modes. Symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. Let A be the part of ∂H_p/∂η_q that
-changes sign if p and q are exchanged, and B the other part. Then 2 Σ ξ_q A_qp gives Coriolis forces on the
-modes, and Σ ξ_p ξ_q B_qp is Ḣξ.
+The first moment, inertia, couplings, energy and momentum of a part in its present shape are functions of its
+modes. The symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. Let A_qp be the part of ∂H_p/∂η_q
+that changes sign if p and q are exchanged, and B_qp the other part. Then 2 ω·Σ ξ_q A_qp is the Coriolis force
+on mode p, and Σ ξ_p ξ_q B_qp = Ḣξ.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
 def _displace_node(
     node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr], label: str
 ) -> tuple[Triple, list[Triple], Triple]:
-    """Return (position, shapes, acceleration by the change of shapes) of a node.
+    """Return a node's position x, its derivatives ∂x/∂η_p (shapes), and its acceleration at constant ξ.
 
-    The position is x = r + Ψη + ½ Σ η_p η_q G_pq.
+    The position is x = r + Ψη + ½ Σ η_p η_q G_pq, so the shapes are Ψ_p + Σ η_q G_pq.
     """
     straight = _column_triples(node.shape)
     if node.shortening is None:
@@ -179,7 +179,7 @@ class _Turning:
         elif self.axis is not None:
             self.matrix = principal_rotation(self.axis, fn.cos(self.angle), fn.sin(self.angle))
         else:
-            # a dimensionless number, for all units of the modes: if declared small, it is below 1
+            # x is a dimensionless number, whatever the units of the modes.
             self.x = with_stated_dimension(
                 sum_of_products(zip(self.b, self.b, strict=True)), ONE, f"bb_{label}"
             )
@@ -203,7 +203,7 @@ class _Turning:
         return joined(rows)
 
     def rates(self, sign: int) -> _Rates:
-        """Return the columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
+        """Return the columns of Jl(±b)Θ, and the rate of Jl(±b)ḃ at constant modal speeds; ``sign`` is ±1."""
         if self.single:
             return _Rates(tuple(self.turns), (0, 0, 0))
         label, b, v, B, C = self.label, self.b, self.v, self.B, self.C
@@ -226,7 +226,8 @@ class _Turning:
 
 
 def _remainders(x: Expr, label: str) -> tuple[Expr, Expr]:
-    """D = Σ (−x)^k/(2k + 4)! and E = Σ (−x)^k/(2k + 5)!: series up to x = 1, closed forms beyond.
+    """Return D = Σ (−x)^k/(2k + 4)! and E = Σ (−x)^k/(2k + 5)!, by series up to x = 1 and closed forms
+    beyond.
 
     The closed forms are evaluated at max(x, 1), so that they are finite where the series are used.
     """
@@ -242,7 +243,7 @@ def _remainders(x: Expr, label: str) -> tuple[Expr, Expr]:
 
 
 def _series(x: Expr, first: int) -> Expr:
-    """Σ (−x)^k/(2k + first)!."""
+    """Return Σ (−x)^k/(2k + first)!."""
     coefficients = [(-1.0) ** k / factorial(2 * k + first) for k in range(_TERMS[first])]
     value = number(coefficients[-1], None)
     for c in reversed(coefficients[:-1]):
@@ -268,7 +269,7 @@ def _lengths(v: Triple, name: str) -> Triple:
 
 
 def _squared_tilde(b: Triple, x: Scalar) -> Matrix:
-    """b̃b̃ = b bᵀ − (b·b) 1."""
+    """Return b̃b̃ = b bᵀ − x 1 with x = b·b."""
     rows = []
     for i in range(3):
         row = [times(b[i], b[j]) for j in range(3)]
@@ -279,7 +280,7 @@ def _squared_tilde(b: Triple, x: Scalar) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class Deformation:
-    """The properties of a part's shape and its rate of change in the equations of motion."""
+    """The terms of the equations of motion that depend on a part's present shape and modal speeds."""
 
     first: Triple  # change of the first moment c by the deformation
     inertia: Matrix  # change of J
@@ -291,8 +292,8 @@ class Deformation:
     bending: Triple  # Σ g_pq ξ_p ξ_q, a force
     twisting: Triple  # Ḣξ, a moment
     restoring: tuple[Scalar, ...]  # Kη + Cξ
-    turn_slopes: tuple[Triple, ...]  # (∂H/∂η_p) ξ
-    shift_slopes: tuple[Triple, ...]  # (∂P/∂η_p) ξ
+    turn_slopes: tuple[Triple, ...]  # Σ ξ_q ∂H_q/∂η_p for each p
+    shift_slopes: tuple[Triple, ...]  # Σ ξ_q ∂P_q/∂η_p for each p
 
     def fields(self, f: ScalarMap) -> DataTable:
         """Return all fields by name, with a function applied to every scalar."""
@@ -304,7 +305,7 @@ class Deformation:
 
 
 def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence[Expr]) -> Deformation:
-    """Return the properties of a part in its present shape."""
+    """Return the ``Deformation`` of a part with modal coordinates ``eta`` and modal speeds ``xi``."""
     shortening = None if part.g is None else np.transpose(part.g, (0, 2, 1))
     P = _add_change(part.P, shortening, eta, f"P_{name}")
     odd, even = _odd_and_even(part.H1)
@@ -358,7 +359,7 @@ def _odd_and_even(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray 
 def _add_change(
     base: np.ndarray, change: np.ndarray | None, eta: Sequence[Scalar], name: str
 ) -> tuple[Triple, ...]:
-    """base_p + Σ η_q change_q,p as triples, ``change`` by [q][:, p]."""
+    """Return base[:, p] + Σ η_q change[q][:, p] for each p, as triples."""
     columns = [joined(_exact_zero(x) for x in column) for column in base.T.tolist()]
     if change is None:
         return tuple(columns)
@@ -369,7 +370,7 @@ def _add_change(
 
 
 def _apply_array(array: np.ndarray | None, values: Sequence[Scalar]) -> tuple[Triple, ...]:
-    """Σ_q array[q][:, p] value_q for each p."""
+    """Return Σ_q array[q][:, p] values[q] for each p, as triples."""
     count = len(values)
     if array is None:
         return (ZEROS,) * count
@@ -393,7 +394,7 @@ def _slopes(J1: np.ndarray, J2: np.ndarray | None, eta: Sequence[Scalar], name: 
 def weighted_sum(
     matrices: Sequence[Sequence[Sequence[Scalar]]] | np.ndarray, weights: Sequence[Scalar], name: str
 ) -> Matrix:
-    """Σ weight·matrix of symmetric matrices."""
+    """Return Σ weight·matrix of symmetric matrices."""
     rows: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
     for i in range(3):
         for j in range(i, 3):
@@ -409,7 +410,7 @@ def _deformation_of(body: Body) -> Deformation:
 
 
 def first_moment(body: Body) -> Triple:
-    """c(η) of a body's flexible part in body axes; zero for a rigid body."""
+    """Return the first moment c(η) of a body's flexible part in body axes; zero for a rigid body."""
     if body.flex is None:
         return (ZERO, ZERO, ZERO)
     return _name_triple(
@@ -419,7 +420,7 @@ def first_moment(body: Body) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Central:
-    """A flexible part about its present mass centre, in body axes.
+    """Mass, mass centre and central inertia of a flexible part in its present shape, in body axes.
 
     ``centre`` is the position of the mass centre from the body's origin.
     """
@@ -432,7 +433,9 @@ class Central:
 
 
 def central(body: Body) -> Central:
-    """Return the flexible part of a body, which has mass, about its mass centre: J − (c·c 1 − c cᵀ)/m."""
+    """Return the ``Central`` of a body's flexible part, which must have mass: its inertia about the mass
+    centre is J − (c·c 1 − c cᵀ)/m.
+    """
     flex = body.flex
     assert flex is not None
     part, shape, name = flex.part, _deformation_of(body), body.name
@@ -456,7 +459,7 @@ def central(body: Body) -> Central:
 def _subtract_share(
     J: Sequence[Triple], square: Sequence[Sequence[Scalar]], share: float, name: str
 ) -> Matrix:
-    """J − share (tr(square) 1 − square), of dimension inertia."""
+    """Return J − share (tr(square) 1 − square), which gets the dimension of an inertia."""
     trace = square[0][0] + square[1][1] + square[2][2]
     rows = []
     for i in range(3):
@@ -474,7 +477,7 @@ def _multiply(a: object, b: object) -> Expr:
 
 
 def flexible_strain_energy(body: Body) -> Expr:
-    """½ η·Kη."""
+    """Return the strain energy ½ η·Kη of a body's flexible part."""
     flex = body.flex
     assert flex is not None
     eta = flex.coordinates
@@ -483,7 +486,9 @@ def flexible_strain_energy(body: Body) -> Expr:
 
 
 def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
-    """T = ½ (v·p + ω·L + ξ·π) of a body's flexible part: half of the speeds times their momenta."""
+    """Return T = ½ (v·p + ω·L + ξ·π) of a body's flexible part, with the momenta p and L and the modal
+    momenta π; ``w`` and ``v`` are ω and the velocity of the body's origin, in body axes.
+    """
     flex = body.flex
     assert flex is not None
     shape, xi = _deformation_of(body), flex.speeds
@@ -497,13 +502,15 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
 
 
 def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
-    """Return (momentum, angular momentum about the body's origin) of a body's flexible part."""
+    """Return (momentum, angular momentum about the body's origin) of a body's flexible part; ``w`` and ``v``
+    are its angular velocity and the velocity of its origin, in body axes.
+    """
     p, L = _momenta(body, _deformation_of(body), w, v)
     return body.frame.vector(p), body.frame.vector(L)
 
 
 def _momenta(body: Body, shape: Deformation, w: Triple, v: Triple) -> tuple[Triple, Triple]:
-    """p = m v + ω × c + Pξ and L = Jω + c × v + Hξ in body axes."""
+    """Return p = m v + ω × c + Pξ and L = Jω + c × v + Hξ in body axes."""
     flex = body.flex
     assert flex is not None
     part, xi = flex.part, flex.speeds

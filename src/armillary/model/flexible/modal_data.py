@@ -1,34 +1,34 @@
 """Flexible parts from modal data of other programs: integrals, couplings and complex modes.
 
-Modal integrals are Stoneking's, or JPL's coupling; complex modes are JPL's ER, EI, SR and WF. `flexible_part`
-calls these readers or those of `structures.py`.
+Modal integrals are those of Stoneking, couplings those of JPL; complex modes are JPL's data ER, EI, SR and
+WF. `flexible_part` calls these readers or those of `structures.py`.
 
-With shapes Ψ + iΓ, frequencies σ, and the normalisation φ* K' φ + σ² φ* M' φ = 1 of ``ComplexModes``, the
-vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'). So in the space of the real shapes that
-they span
+Complex modes have shapes φ = Ψ + iΓ and frequencies σ, with the normalisation φ* K' φ + σ² φ* M' φ = 1 of
+``ComplexModes``. With it the vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'). So in the
+space that the real shapes Ψ and Γ of all modes span
 
     K'⁻¹ = 2 Σ (Ψ Ψᵀ + Γ Γᵀ)        M'⁻¹ = 2 Σ σ² (Ψ Ψᵀ + Γ Γᵀ)
 
-The first equation gives the stiffness without spin, for every formalism; the second is compared with the
-masses. Both hold if N modes span N real shapes. If some modes were left out, the others span more real
-shapes. Then only the formalism MBDYFR accepts the part, and expressions of the description use the N real
-shapes with most of the motion.
+The first equation gives the stiffness, from which the stiffness without spin follows, for every formalism.
+The second is compared with the masses. Both hold if N modes span N real shapes. If some modes were left out,
+the others span more real shapes. Then only the formalism MBDYFR accepts the part, and expressions of the
+description use the N real shapes with most of the motion.
 
 Source: Fleischer and Likins (1975), section III.B (the data) and eqs. 20 to 26 (orthogonality).
 
-Modes of an appendage on a free vehicle, real and complex, from masses, stiffness and nominal spin.
-
-In the six displacements of each node (translation, rotation, node after node; r from the mass centre), with
-Mn the mass matrix of the nodes, S the sum of translations over nodes and M the mass of the whole vehicle,
+The real and complex modes of an appendage on a free vehicle are computed from masses, stiffness and nominal
+spin Ω. The unknowns q are six displacements of each node, three translations and three rotations, node after
+node. With the mass matrix Mn of the nodes and the mass M of the whole vehicle,
 
     M' q̈ + G' q̇ + K' q = load          M' = Mn (1 − S Sᵀ Mn / M)
 
     G' = 2 Mn ((SΩ)~ − S [Ω] Sᵀ Mn / M) + Mn (TΩ)~ + (TΩ)~ Mn − (Mn TΩ)~
     K' = K + (TΩ)~ Mn (TΩ)~ + Mn ((SΩ)~(SΩ)~ − S [Ω][Ω] Sᵀ Mn / M) − (TΩ)~ (Mn TΩ)~
 
-where T sums rotations and ( )~ is the block-diagonal matrix of cross-product matrices. K includes the
-geometric stiffness of a preload by spin, if there is one. The last term of K' is the report's separate matrix
-A'; it is symmetric if Ω is a principal direction of every node.
+Sᵀ sums the translations of all nodes, Tᵀ their rotations. [Ω] is the cross-product matrix of Ω, and ( )~ the
+block-diagonal matrix of the cross-product matrices of a vector's triples. K includes the geometric stiffness
+of a preload by spin, if there is one. The last term of K' is the separate matrix A' of the report; it is
+symmetric if Ω is a principal direction of every node.
 
 Source: Fleischer and Likins (1975), eqs. 16 to 26.
 """
@@ -95,13 +95,14 @@ def from_integrals(
     rotations: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
-    """Return a part from Stoneking's integrals about the body's origin in body axes.
+    """Return a part from Stoneking's integrals over its mass, about the body's origin in body axes.
 
         m, c = ∫r, J = −∫r̃r̃, P = ∫ψ (3 × N), H = ∫r̃ψ (3 × N), M = ∫ψᵀψ (N × N),
         Q[:, p, q] = ∫ψ_q × ψ_p (3 × N × N), R_p = ∫ψ̃_p r̃ (N × 3 × 3), S_pq = ∫ψ̃_p ψ̃_q (N × N × 3 × 3)
 
-    so J(η) = J − Σ η_p (R_p + R_pᵀ) − Σ η_p η_q S_pq and H(η) = H + Qη. S is missing in Stoneking (2010);
-    without it, or Q, that term is dropped. Stiffness: K, or frequencies (rad/s); damping: C, or ratios.
+    Thus J(η) = J − Σ η_p (R_p + R_pᵀ) − Σ η_p η_q S_pq and H(η) = H + Qη. Stoneking (2010) does not have S.
+    If S or Q is left out, its term is dropped. The stiffness is given by K or by frequencies (rad/s), the
+    damping by C or by the ratios ``damping``.
     """
     modal = check_symmetric(_modal_matrix(M, where, "M"), where, "M", mode_names(np.shape(M)[0]))
     count = len(modal)
@@ -149,10 +150,11 @@ def from_coupling(
 ) -> FlexiblePart:
     """Return an appendage that is given by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
 
-    ``coupling`` = (P, Δᵀ), both 3 × N: linear momentum and angular momentum about ``about`` per unit of each
-    modal rate. The rigid body includes the appendage's mass, so the part adds no mass, and inertia does not
-    change with the deformation. Modes have unit modal mass φᵀMφ = 1; with ``total_mass`` m, JPL's reduced
-    modal mass φᵀ(M − MΣΣᵀM/m)φ is 1 instead, so that M = 1 + PᵀP/m.
+    ``coupling`` = (P, Δᵀ), both 3 × N: the linear momentum, and the angular momentum about the point
+    ``about``, per unit of each modal rate. The mass of the rigid body includes the appendage, so the part
+    adds no mass; inertia does not change with the deformation. Modes have unit modal mass φᵀMφ = 1. With
+    ``total_mass`` m, JPL's reduced modal mass φᵀ(M − MΣΣᵀM/m)φ is 1 instead, so the modal mass matrix is 1 +
+    PᵀP/m.
     """
     if not isinstance(coupling, list | tuple) or len(coupling) != 2:
         raise ModelError(f"{where}: coupling is the pair (P, Delta), each 3 × N for N modes")
@@ -206,7 +208,7 @@ def _nodes(
 
 @dataclass(frozen=True, eq=False)
 class ComplexModes:
-    """Frequencies σ in rad/s and shapes Ψ + iΓ (rows: displacements), with φ* K' φ + σ² φ* M' φ = 1."""
+    """Frequencies σ in rad/s and shapes φ = Ψ + iΓ, a column for each mode, with φ* K' φ + σ² φ* M' φ = 1."""
 
     frequencies: Array
     psi: Array
@@ -215,7 +217,7 @@ class ComplexModes:
 
 @dataclass(frozen=True, eq=False)
 class SpinningMatrices:
-    """M', G' and K' of an appendage about a nominal spin."""
+    """The matrices M', G' and K' of an appendage that vibrates about a nominal spin."""
 
     mass: Array
     gyroscopic: Array
@@ -227,7 +229,7 @@ class SpinningMatrices:
 
 
 def nodal_mass(masses: MatrixLike, inertias: MatrixLike) -> Array:
-    """Mn, the mass matrix of the nodes."""
+    """Return Mn, the mass matrix of the nodes."""
     found = np.zeros((6 * len(masses), 6 * len(masses)))
     for s, (m, inertia) in enumerate(zip(masses, inertias, strict=True)):
         found[6 * s : 6 * s + 3, 6 * s : 6 * s + 3] = m * np.eye(3)
@@ -236,7 +238,7 @@ def nodal_mass(masses: MatrixLike, inertias: MatrixLike) -> Array:
 
 
 def free_vehicle_mass(Mn: Array, total: float) -> Array:
-    """M' = Mn (1 − S Sᵀ Mn / M)."""
+    """Return M' = Mn (1 − S Sᵀ Mn / M) with the mass M of the whole vehicle, ``total``."""
     S = _sums(len(Mn) // 6, 0)
     found: Array = Mn - Mn @ S @ S.T @ Mn / total
     return found
@@ -245,7 +247,7 @@ def free_vehicle_mass(Mn: Array, total: float) -> Array:
 def spinning_matrices(
     masses: MatrixLike, inertias: MatrixLike, stiffness: Array, spin: MatrixLike, total: float
 ) -> SpinningMatrices:
-    """M', G' and K' from nodes, the stiffness between them, the nominal spin and the vehicle's mass."""
+    """Return M', G' and K' for nodes, the stiffness between them, the nominal spin and the vehicle's mass."""
     n, spin = len(masses), np.asarray(spin, dtype=float)
     Mn, S, W = nodal_mass(masses, inertias), _sums(n, 0), cross_matrix(spin)
     moved = _diagonal([W if i % 2 == 0 else np.zeros((3, 3)) for i in range(2 * n)])
@@ -289,8 +291,8 @@ def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
 
     The largest displacement of each shape (the last one of several equal) is real and positive.
 
-    With z = (q, q̇) the equations are [K' 0; 0 M'] ż = [0 K'; −K' −G'] z, symmetric and skew-symmetric, so a
-    Hermitian eigenvalue problem gives all λ = ±iσ to rounding (Meirovitch 1974).
+    With z = (q, q̇) the equations are [K' 0; 0 M'] ż = [0 K'; −K' −G'] z. The first matrix is symmetric, the
+    second skew-symmetric. So a Hermitian eigenvalue problem gives all λ = ±iσ to rounding (Meirovitch 1974).
     """
     M, G, K = matrices.mass, matrices.gyroscopic, matrices.stiffness
     scale = max(float(np.abs(K).max()), 1e-300)
@@ -322,7 +324,7 @@ def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
 
 
 def _sums(n: int, kind: int) -> Array:
-    """S (kind 0) or T (kind 1): 6n × 3."""
+    """Return S (``kind`` 0) or T (``kind`` 1) for n nodes, 6n × 3."""
     found = np.zeros((6 * n, 3))
     for s in range(n):
         found[6 * s + 3 * kind : 6 * s + 3 * kind + 3] = np.eye(3)
@@ -349,7 +351,7 @@ def _cholesky(a: Array, message: str) -> Array:
 
 
 _SPANNED = 1e-3  # singular values below this share of the largest come from rounding in printed data
-_NORMALISED = 0.02  # largest error of M' from modes that are given to three digits
+_NORMALISED = 0.02  # largest relative error of M' if modes are given to three digits
 
 
 def from_complex_modes(
@@ -367,8 +369,9 @@ def from_complex_modes(
 ) -> FlexiblePart:
     """Return a part of separate masses that is given by its complex modes about a nominal spin.
 
-    ``complex_shapes`` = (Ψ, Γ), each like the shapes of nodes; ``frequencies`` σ in rad/s; ``damping`` ratios
-    per mode; ``total_mass`` of the whole vehicle for which the modes were computed.
+    ``complex_shapes`` = (Ψ, Γ), each in the form of the shapes of nodes; ``frequencies`` are σ in rad/s,
+    ``damping`` ratios (one for all, or one per mode), and ``total_mass`` is the mass of the whole vehicle for
+    which the modes were computed.
     """
     names, positions = node_places(nodes, where)
     weights, tensors = node_masses(masses, names, where), node_inertias(inertias, names, where)
@@ -415,13 +418,15 @@ def from_complex_modes(
 
 
 def _sum_products(real: Array, imaginary: Array, weights: Array) -> Array:
-    """2 Σ w (Ψ Ψᵀ + Γ Γᵀ)."""
+    """Return 2 Σ w (Ψ Ψᵀ + Γ Γᵀ) over the modes, with ``weights`` w."""
     found: Array = 2 * (real * weights @ real.T + imaginary * weights @ imaginary.T)
     return found
 
 
 def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Array, bool]:
-    """Return real shapes, orthonormal in Mn, with most of the motion, and whether they have all of it."""
+    """Return ``count`` real shapes, orthonormal in Mn, that represent most of the motion of the modes, and
+    whether they represent all of it. ``halves`` are Ψ and Γ side by side.
+    """
     values, vectors = np.linalg.eigh(Mn)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     _, sizes, mix = np.linalg.svd(root @ halves, full_matrices=False)
@@ -435,7 +440,7 @@ def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Arra
 
 
 def _check_normalised(product: Array, where: str) -> None:
-    """Check that M' M'⁻¹ = 1, with M'⁻¹ from the modes."""
+    """Raise an error unless ``product``, M' from the masses times M'⁻¹ from the modes, is nearly 1."""
     error = float(np.abs(product - np.eye(len(product))).max())
     if not error <= _NORMALISED:
         raise ModelError(
@@ -444,8 +449,9 @@ def _check_normalised(product: Array, where: str) -> None:
         )
 
 
-# Readers of parts: the option that selects the reader (the first of these options that is given decides), the
-# name of this description of a part in errors, and the reader, whose keywords are the allowed options.
+# Readers of parts. The first of these options that the user gives selects the reader. An entry has the
+# option, the name of this way of description for errors, and the reader, whose keywords are the allowed
+# options.
 READERS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
     "coupling": ("rigid-elastic coupling", from_coupling),
     "P": ("modal integrals", from_integrals),
@@ -459,8 +465,8 @@ READERS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
 def flexible_part(where: str, source: object = None, **options: object) -> FlexiblePart:
     """Return a flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
 
-    ``where`` starts every message. ``spin`` (rad/s, body axes) is allowed with every description: the steady
-    rotation about which the modes are defined.
+    ``where`` starts every error text. ``spin`` (rad/s, body axes), the steady rotation about which the modes
+    are defined, is allowed with every description.
     """
     spin = options.pop("spin", None)
     for name in ("stiffening", "second_order"):

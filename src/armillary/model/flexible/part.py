@@ -1,7 +1,7 @@
 """The numbers of a flexible part: all properties of its modes that the equations of motion need.
 
-About the origin of the part's body, in its axes, with v and ω the origin's velocity and the body's angular
-velocity, η and ξ the modal coordinates and their rates, the kinetic energy is
+Let v be the velocity of the origin of the part's body, ω the body's angular velocity, η the modal coordinates
+and ξ their rates. About this origin and in the body's axes, the kinetic energy is
 
     T = ½ m v·v + v·(ω × c) + ½ ω·Jω + v·Pξ + ω·Hξ + ½ ξ·Mξ
 
@@ -9,41 +9,44 @@ velocity, η and ξ the modal coordinates and their rates, the kinetic energy is
     J(η) = J + Σ η_p J1_p + ½ Σ η_p η_q J2_pq      H_p(η) = H_p + Σ η_q H1_qp
 
 which is exact to second order in the deformation. Energy is conserved with or without the second-order terms
-g, J2 and H1. With r a particle's undeformed position and ψ_p its shapes, P = ∫ψ, H = ∫r×ψ, M = ∫ψ·ψ,
-J1 = ∫(2 r·ψ 1 − rψᵀ − ψrᵀ) and so on (Stoneking 2010, to which the second-order terms are added).
+g, J2 and H1. With a particle's undeformed position r and its shapes ψ_p, the integrals over the mass are
+P = ∫ψ, H = ∫r×ψ, M = ∫ψ·ψ, J1 = ∫(2 r·ψ 1 − rψᵀ − ψrᵀ) and so on. They are those of Stoneking (2010), with
+second-order terms added.
 
-The modal integrals of computed modes are elements of one Gram matrix of rigid and deforming motions.
-Every node s has six displacements, translation and rotation. In axes that rotate with the node, the body's
-motion v, ω and the modal rates ξ give the node the velocities
+For computed modes, the integrals follow from a mass matrix, as products of rigid motions and modes. Every
+node has six displacements, three translations and three rotations. The body's motion v, ω and the modal rates
+ξ give the node the velocities (that of rotation in axes that rotate with the node)
 
     translation   v + ω × (r + ψη + ½ηGη) + (ψ + Gη)ξ
     rotation      Rᵀω + J_r θξ,      Rᵀ = 1 − b̃ + ½ b̃b̃,   J_r = 1 − ½ b̃,   b = θη
 
-with ψ, θ the node's shapes and G its foreshortening. Half the square of these velocities in the mass matrix
-is the kinetic energy above; each array of `FlexiblePart` is a coefficient of this energy. For lumped nodes
-(m 1, I) the arrays are the sums over particles and small bodies of Stoneking (2010), with the inertia of each
-node rotated by RIRᵀ. For a consistent mass matrix they are exact if its interpolation represents ω × u(x) as
-it represents u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order
-terms are as accurate as the mesh.
+with the node's shapes ψ, θ and its foreshortening G. These velocities and the mass matrix give the kinetic
+energy above; each array of `FlexiblePart` is a coefficient of this energy. For lumped nodes with masses m and
+inertias I the arrays are the sums over particles and small bodies of Stoneking (2010), with the inertia of
+each node rotated by RIRᵀ. For a consistent mass matrix of a finite-element program the arrays are exact if
+the interpolation of the elements represents ω × u(x) whenever it represents u(x). This holds for solid
+elements, whose mass matrix has the form m ⊗ 1₃, and for bending of beam elements. For other elements the
+second-order terms are as accurate as the mesh.
 
 The rounding errors of computed modes are removed: numbers that are zero, one or equal in exact arithmetic are
-made so. Rounding errors of integrals and shapes differ between processors and libraries of linear algebra. A
-coupling of 1e-17 instead of 0 costs a multiplication and an addition, and two moments that differ in the last
-bit cannot share a product; so the generated program, and its count of operations, would differ. The rule, for
-every coefficient x with its natural size s:
+made so. These errors differ between processors and libraries of linear algebra, and would make the generated
+program, and its count of operations, differ too: a coupling of 1e-17 instead of 0 costs a multiplication and
+an addition, and two moments that differ in the last bit cannot share a product. The rule for every
+coefficient x with its natural size s is
 
     |x| ≤ 1e-9 s              becomes 0
-    ||x| − |y|| ≤ 1e-12 s     in one array, in H and J1, or in M, ½ J2 and H1: both get the same magnitude
+    ||x| − |y|| ≤ 1e-12 s     x and y in one array, in H and J1, or in M, ½ J2 and H1, get the same magnitude
     ||x| − 1| ≤ 1e-12 s       becomes ±1
 
-The natural size is the bound of Cauchy and Schwarz for the integral, with m the mass, J_s = ½ tr J = ∫r·r and
-a_p = √M_pp:
+The natural size is the bound of the integral by the inequality of Cauchy and Schwarz. With the mass m,
+J_s = ½ tr J = ∫r·r and a_p = √M_pp it is
 
     c: √(m J_s)    J: J_s    P_p: √m a_p    H_p, J1_p: √J_s a_p    ½ J2_pq, H1_qp: a_p a_q
-    M, K, C: √(A_pp A_qq)    displacements of nodes: a_p/√m    rotations of nodes: a_p/√J_s
+    A = M, K or C: √(A_pp A_qq)    displacements of nodes: a_p/√m    rotations of nodes: a_p/√J_s
 
-With foreshortening G, b_pq² = ∫G_pq·G_pq (at least b_pp b_qq) adds √J_s b_pq to J2 and H1, and g has √m b_pq.
-Numbers of the user (modal integrals, coupling, shapes) are not changed.
+With foreshortening G let b_pq² be ∫G_pq·G_pq, but at least b_pp b_qq. The sizes of ½ J2 and H1 are then
+larger by √J_s b_pq, and the size of g is √m b_pq. Numbers given by the user (modal integrals, coupling,
+shapes) are not changed.
 """
 
 from __future__ import annotations
@@ -61,13 +64,13 @@ from armillary.untyped import DataTable, Given
 Array = np.ndarray
 MatrixLike: TypeAlias = Any  # an array or a sparse matrix of SciPy, which has no types
 
-# Modes with a smaller coherence in M and K are orthogonal except for rounding errors.
+# Modes whose ``coherence`` in M and K is smaller are orthogonal except for rounding errors.
 ORTHOGONAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlexibleNode:
-    """A node of a flexible part: its undeformed position r, its displacement and rotation by the modes.
+    """A node of a flexible part: its undeformed position r, and its displacement and rotation by each mode.
 
     The node moves to r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is zero unless stiffening
     was requested.
@@ -102,9 +105,9 @@ class FlexibleNode:
 class Lumps:
     """The masses of a part that was made from separate masses or a lumped mass matrix, node by node.
 
-    ``stiffness`` couples the six displacements of each node (three translations, three rotations, node by
-    node), and ``shapes`` are the modes as such displacements. For a part from matrices, fixed nodes are left
-    out (their mass is in the part's mass); for a part from separate masses, all nodes are included.
+    Rows of ``stiffness`` and ``shapes`` are displacements: three translations and three rotations of the
+    first node, then of the second, and so on. For a part from matrices, nodes that are fixed are left out,
+    although the part's mass includes theirs; for a part from separate masses, all nodes are included.
     """
 
     masses: Array  # n
@@ -121,8 +124,8 @@ class Lumps:
 class GivenModes:
     """Complex modes given as data, for a spin of the part and for the total mass of a free vehicle.
 
-    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` states that the modes span no more real
-    shapes than there are modes, so that the stiffness follows from the modes.
+    Rows of the shapes Ψ + iΓ are the six displacements of each node. ``whole`` states that the modes span no
+    more real shapes than there are modes, so that the stiffness follows from the modes.
     """
 
     frequencies: Array  # N, rad/s
@@ -175,14 +178,14 @@ class FlexiblePart:
     def frequencies(self) -> Array:
         """Angular frequencies in rad/s with the body held: √(K_pp / M_pp) mode by mode.
 
-        If the part's modes are coupled by M or K, frequencies, damping and effective masses refer to the
-        uncoupled modes Φ, K Φ = M Φ ω², lowest first.
+        If the part's modes are coupled by M or K, these frequencies, the damping and the effective masses
+        belong to the uncoupled modes Φ with K Φ = M Φ ω², lowest first.
         """
         return self._uncoupled[0]
 
     @property
     def damping(self) -> Array:
-        """Damping ratio of each of these modes, φᵀCφ / 2ω with φᵀMφ = 1, or 0 without stiffness."""
+        """Damping ratio of each mode of ``frequencies``: φᵀCφ / 2ω with φᵀMφ = 1, or 0 without stiffness."""
         rates, modes = self._uncoupled
         own = np.diag(modes.T @ self.C @ modes)
         found: Array = np.divide(own, 2 * rates, out=np.zeros(self.modes), where=rates > 0)
@@ -190,9 +193,10 @@ class FlexiblePart:
 
     @property
     def effective_masses(self) -> Array:
-        """Mass that each of these modes moves along x, y, z when the body is shaken: (Pφ)², N × 3.
+        """Mass that each mode of ``frequencies`` moves along x, y, z when the body is shaken: (Pφ)², N × 3.
 
-        The sum over all modes of a clamped part is its mass, so the missing mass is lost by truncation.
+        The sum over all modes of a clamped part is the mass of the part. So the part of the mass that is
+        missing in the sum over some modes is lost by truncation.
         """
         found: Array = ((self.P @ self._uncoupled[1]) ** 2).T
         return found
@@ -204,7 +208,7 @@ class FlexiblePart:
     def node(self, where: object) -> FlexibleNode:
         """Return a node by name, or on beams and plates by place: a station s or (x, y).
 
-        On other parts a whole number n means the name "n" of a node that was given without a name.
+        On other parts a whole number n stands for the name "n", which nodes given without names have.
         """
         if self.anywhere is not None and not isinstance(where, str):
             return self.anywhere(where)
@@ -254,9 +258,9 @@ class FlexiblePart:
 
 
 def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
-    """Return (ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1.
+    """Return (ω, Φ) with K Φ = M Φ ω² and ΦᵀMΦ = 1.
 
-    Orthogonal modes are only scaled; coupled modes are replaced by uncoupled ones, lowest first.
+    Modes that are orthogonal already are only scaled; others are replaced by uncoupled modes, lowest first.
     """
     scale = 1 / np.sqrt(np.diag(M))
     if max(coherence(M)[0], coherence(K)[0]) < ORTHOGONAL:
@@ -278,7 +282,7 @@ def coherence(matrix: Array) -> tuple[float, int, int]:
     return float(ratio[p, q]), int(p), int(q)
 
 
-# A mass matrix as a function from motions of all nodes (n × 6 × k) to their momenta (n × 6 × k).
+# A mass matrix as a function: it maps k motions of all nodes (n × 6 × k) to their momenta (n × 6 × k).
 MassTimes = Callable[[Array], Array]
 
 _PERMUTATION = np.zeros((3, 3, 3))
@@ -287,7 +291,7 @@ for _i, _j, _k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
 
 
 def cross_matrix(vectors: Array) -> Array:
-    """ṽ with ṽw = v × w, for vectors along the last axis."""
+    """Return the matrices ṽ with ṽw = v × w, for vectors v along the last axis."""
     found: Array = -np.einsum("abc,...c->...ab", _PERMUTATION, vectors)
     return found
 
@@ -320,7 +324,8 @@ def modal_integrals(
 ) -> DataTable:
     """Return the fields mass, first, inertia, P, H, M, J1 (if requested, J2, H1, g) of a `FlexiblePart`.
 
-    ``positions`` are n × 3, ``shapes`` n × 6 × N, ``shortening`` n × 3 × N × N.
+    ``apply`` is the mass matrix, ``positions`` are n × 3, ``shapes`` n × 6 × N, and ``shortening`` G is
+    n × 3 × N × N, for n nodes and N modes.
     """
     rigid = rigid_motions(positions)
     momentum = apply(rigid)
@@ -348,13 +353,15 @@ def modal_integrals(
 
 
 def _twin(matrices: Array) -> Array:
-    """Return the symmetric part in the last two axes."""
+    """Return the symmetric parts of matrices in the last two axes."""
     found: Array = 0.5 * (matrices + np.swapaxes(matrices, -1, -2))
     return found
 
 
 def _momentum_of_turned_shapes(momentum: Array, shapes: Array) -> Array:
-    """Σ momentumᵀ S_p, N × 3 × 3, where S_p = (−ψ̃_p, −θ̃_p) is the change of shape p by rotations."""
+    """Return Σ momentumᵀ S_p over the nodes, N × 3 × 3; S_p = (−ψ̃_p, −θ̃_p) is the change of shape p by
+    rotations.
+    """
     halves = ((momentum[:, half], shapes[:, half]) for half in (slice(3), slice(3, 6)))
     moved = sum(np.tensordot(p, psi, ([0], [0])) for p, psi in halves)
     found: Array = np.einsum("aibp,acb->pic", moved, _PERMUTATION)
@@ -362,7 +369,9 @@ def _momentum_of_turned_shapes(momentum: Array, shapes: Array) -> Array:
 
 
 def _second_order(apply: MassTimes, turning: Array, shapes: Array) -> tuple[Array, Array]:
-    """J2 (N × N × 3 × 3) and H1 (N × 3 × N) without foreshortening."""
+    """Return J2 (N × N × 3 × 3) and H1 (N × 3 × N) without foreshortening; ``turning`` are the momenta of
+    rigid rotations.
+    """
     count = shapes.shape[2]
     second, rates = np.zeros((count, count, 3, 3)), np.zeros((count, 3, count))
     angles, spin = shapes[:, 3:], turning[:, 3:]
@@ -376,7 +385,7 @@ def _second_order(apply: MassTimes, turning: Array, shapes: Array) -> tuple[Arra
             own = angles[:, :, p]
             between = np.einsum("abc,sb,scq->saq", _PERMUTATION, own, angles, optimize=True)
             rates[p] -= 0.5 * np.tensordot(spin, between, ([0, 1], [0, 1]))
-            # b̃b̃ = bbᵀ − b·b 1, polarised: ½(θ_p θ_qᵀ + θ_q θ_pᵀ) − θ_p·θ_q 1
+            # the part of b̃b̃ = bbᵀ − b·b 1 that multiplies η_p η_q: ½(θ_p θ_qᵀ + θ_q θ_pᵀ) − θ_p·θ_q 1
             outer = np.einsum("sai,sa,scq->qic", spin, own, angles, optimize=True)
             outer += np.einsum("sai,saq,sc->qic", spin, angles, own, optimize=True)
             inner = np.einsum("sci,sa,saq->qic", spin, own, angles, optimize=True)
@@ -388,12 +397,15 @@ EQUAL = 1e-12
 
 
 def round_values(values: Array, size: Array | float) -> Array:
-    """Return an array without rounding errors, by the rule above; ``size`` are the natural sizes."""
+    """Return an array without rounding errors, by the rule at the top; ``size`` are the natural sizes."""
     return rounded_together((values, size))[0]
 
 
 def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
-    """Return arrays without rounding errors, by the rule above applied to all elements together."""
+    """Return arrays without rounding errors, by the rule at the top applied to all elements together.
+
+    Each argument is an array with its natural sizes.
+    """
     sizes = [np.broadcast_to(np.asarray(size, dtype=float), values.shape) for values, size in arrays]
     whole = np.concatenate([values.ravel() for values, _ in arrays])
     size = np.concatenate([each.ravel() for each in sizes])
@@ -410,7 +422,9 @@ def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
 
 
 def _common(magnitudes: Array, size: Array) -> Array:
-    """Make rising magnitudes equal if they differ by rounding, and 1 if they are nearly 1."""
+    """Return magnitudes, given in rising order, of which those that differ by rounding are made equal, and
+    those that are nearly 1 are made 1.
+    """
     below, above = size[:-1], size[1:]
     apart = np.diff(magnitudes) > EQUAL * np.minimum(above, below)
     group = np.concatenate([[0], np.cumsum(apart)])
@@ -421,9 +435,9 @@ def _common(magnitudes: Array, size: Array) -> Array:
 
 
 def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool = False) -> FlexiblePart:
-    """Remove the rounding errors from the arrays and nodes of a part; ``shortening`` is b_pq.
+    """Return a part without rounding errors in its arrays and nodes; ``shortening`` is b_pq.
 
-    ``given``: the modes are data of the user and are not changed; only their integrals are.
+    ``given``: the modes are data of the user. Then only the integrals are changed, not the modes.
     """
     mass, polar = part.mass, 0.5 * float(np.trace(part.inertia))
     mode_sizes = np.sqrt(np.diag(part.M))
@@ -480,7 +494,7 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
 
 
 def shortening_size(masses: Array, shortening: Array | None) -> Array | None:
-    """b_pq = √∫G_pq·G_pq of foreshortening G (n × 3 × N × N) of separate masses."""
+    """Return b_pq = √∫G_pq·G_pq of the foreshortening G (n × 3 × N × N) of separate masses."""
     if shortening is None:
         return None
     found: Array | None = np.sqrt(np.einsum("s,sapq->pq", masses, shortening**2))
@@ -493,7 +507,9 @@ def _own_pairs(matrix: Array) -> Array:
 
 
 def _shapes(shapes: Array, mass: float, polar: float, own: Array) -> Array:
-    """Return shapes n × 6 × N; displacements and rotations have separate sizes."""
+    """Return shapes n × 6 × N without rounding errors; ``own`` are the sizes a_p of the modes, ``polar`` is
+    J_s.
+    """
     found = shapes.copy()
     for half, weight in ((slice(3), mass), (slice(3, 6), polar)):
         if weight > 0:

@@ -1,8 +1,8 @@
-"""Readers of the input of flexible parts as checked arrays; errors use the user's names.
+"""Readers that convert the input of flexible parts to checked arrays; errors use the user's names.
 
 Matrices are arrays, sparse matrices or files: .npy, sparse .npz and Matrix Market .mtx. The axes of a beam or
-plate in its body follow from a direction along it and a direction across it. Modal mass, stiffness and
-damping are given by frequencies and ratios, or by matrices.
+plate in its body follow from a direction along it and a direction across it. Modal stiffness and damping are
+given by frequencies and ratios, or by matrices.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from armillary.untyped import DataTable, Given
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
-# Matrices from finite-element programs have five to seven digits; a wrong file has a far larger asymmetry.
+# Largest asymmetry of a matrix, as a share of its largest element. Matrices from finite-element programs have
+# five to seven digits; a wrong file has a far larger asymmetry.
 _ASYMMETRY = 1e-6
 
 
@@ -71,7 +72,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def read_positive(value: object, where: str, what: str, *, zero: bool = False) -> float:
-    """Return one positive number, or zero if ``zero`` allows it."""
+    """Return one positive number; zero is allowed, too, if ``zero`` is true."""
     found = float(read_array(value, where, what, ()))
     if found < 0 or (found == 0 and not zero):
         raise ModelError(f"{where}: {what} = {found:g} must be {'zero or more' if zero else 'positive'}")
@@ -102,7 +103,10 @@ def how_many(modes: object, where: str, least: int = 1) -> int:
 
 
 def station_names(stations: object, taken: Iterable[str], where: str) -> DataTable:
-    """Return stations by name; stations in a sequence are named "1", "2", …"""
+    """Return the places of stations by name; those in a sequence get the names "1", "2", …
+
+    Names in ``taken`` cannot be used.
+    """
     if isinstance(stations, str) or not isinstance(stations, Iterable):
         raise ModelError(
             f"{where}: stations={shown(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
@@ -139,7 +143,10 @@ def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) 
 
 
 def semidefinite(matrix: Array, where: str, what: str, names: Sequence[str]) -> None:
-    """Raise an error if a symmetric matrix has a negative eigenvalue; name its vector's largest component."""
+    """Raise an error if a symmetric matrix has a negative eigenvalue.
+
+    The error names the row in which the eigenvector is largest, from ``names``.
+    """
     values, vectors = np.linalg.eigh(matrix)
     if values[0] < -1e-9 * max(abs(values[-1]), abs(values[0])):
         worst = int(np.argmax(np.abs(vectors[:, 0])))
@@ -155,7 +162,10 @@ def mode_names(count: int) -> list[str]:
 
 
 def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[str], Array]:
-    """Return the names and positions (n × 3) of nodes, from a mapping or a sequence (names '1', '2', …)."""
+    """Return the names and positions (n × 3) of nodes, which are a mapping by name or a sequence.
+
+    Nodes in a sequence get the names "1", "2", …
+    """
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
         for name, place in value.items():
@@ -183,7 +193,7 @@ def per_node(value: object, names: Sequence[str], where: str, what: str) -> Give
 
 
 def known_node(name: str, names: Sequence[str], where: str, what: str) -> int:
-    """Return the index of a node among the names; raise an error with the nearest name if it is not there."""
+    """Return the index of a node among the names; raise an error with the nearest name if it is missing."""
     [known] = _of_nodes([name], names, where, what)
     return names.index(known)
 
@@ -196,7 +206,7 @@ def _of_nodes(given: Iterable[object], names: Sequence[str], where: str, what: s
 def node_records(
     names: Sequence[str], positions: Array, shapes: Array, shortening: Array | None = None
 ) -> dict[str, FlexibleNode]:
-    """Return the nodes from positions (n × 3), shapes (n × 6 × N) and foreshortening (n × 3 × N × N)."""
+    """Return nodes by name, with positions (n × 3), shapes (n × 6 × N) and foreshortening (n × 3 × N × N)."""
     return {
         name: FlexibleNode(
             name, positions[s], shapes[s, :3], shapes[s, 3:], None if shortening is None else shortening[s]
@@ -206,7 +216,7 @@ def node_records(
 
 
 def mode_shapes(value: object, rotations: object, names: Sequence[str], where: str) -> Array:
-    """Return the shapes with rotations, n × 6 × N."""
+    """Return the shapes, with rotations, as n × 6 × N; they may be given in any form named in the errors."""
     count = len(names)
     found = read_array(per_node(value, names, where, "shapes"), where, "shapes")
     if found.ndim == 2 and found.shape[0] in (3 * count, 6 * count):
@@ -304,9 +314,10 @@ def read_direction(value: object, where: str, what: str) -> Array:
 
 
 def local_axes(along: object, across: object, where: str) -> Array:
-    """Return axes as columns: x ``along``, y the part of ``across`` perpendicular to x, z = x × y.
+    """Return axes as columns: x is ``along``, y the part of ``across`` perpendicular to x, and z = x × y.
 
-    Without ``across``, the first of the body's y, z and x that is not nearly along x takes its place.
+    Without ``across``, the first of the body's axes y, z and x that is not nearly parallel to ``along`` takes
+    its place.
     """
     first = read_direction(along, where, "along")
     if across is None:
@@ -327,7 +338,8 @@ def turn_shapes(axes: Array, shapes: Array) -> Array:
     return np.concatenate([np.moveaxis(part, -1, 1) for part in whole if part.size], axis=1)
 
 
-# Coherence of modes that are printed with three digits; with a wrong mass model it is larger.
+# Largest coherence of orthogonal modes that are given with three digits; with a wrong mass model it is
+# larger.
 _THREE_DIGITS = 1e-2
 
 
@@ -351,9 +363,9 @@ def modal_mass(M: Array, where: str) -> Array:
 
 
 def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
-    """M − PᵀP/m, in which the modes of a free vehicle of total mass m are orthogonal.
+    """Return M − PᵀP/m, in which the modes of a free vehicle of total mass m are orthogonal.
 
-    Without ``total_mass`` the modes belong to the part on a fixed body, and the result is M. Source: JPL
+    Without ``total_mass`` the modes are those of the part on a fixed body, and the result is M. Source: JPL
     TR 32-1598, sect. II.
     """
     if total_mass is None:
@@ -371,9 +383,10 @@ def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
 
 
 def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: object) -> Array:
-    """K from angular frequencies (K_pp = M_pp ω_p², for orthogonal modes only) or as a matrix.
+    """Return the modal stiffness K, from angular frequencies or from a given matrix.
 
-    ``M`` is the mass matrix in which the modes are orthogonal: see `reduced_mass`.
+    Frequencies give K_pp = M_pp ω_p², for orthogonal modes only. ``M`` is the mass matrix in which the modes
+    are orthogonal: see `reduced_mass`.
     """
     if (frequencies is None) == (stiffness is None):
         what = "both given" if stiffness is not None else "missing"
@@ -403,10 +416,10 @@ def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: obj
 
 
 def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_matrix: object) -> Array:
-    """Return C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
+    """Return the modal damping C, from damping ratios ζ (one for all modes, or one each) or from a matrix.
 
-    For coupled modes with one ratio, C = M Φ 2ζω Φᵀ M with the uncoupled modes Φ. Ratios per mode need
-    orthogonal modes, as frequencies do.
+    Orthogonal modes have C_pp = 2 ζ_p ω_p M_pp. For coupled modes with one ratio, C = M Φ 2ζω Φᵀ M with the
+    uncoupled modes Φ. Different ratios are allowed only for orthogonal modes.
     """
     count = len(M)
     if damping is not None and damping_matrix is not None:

@@ -34,7 +34,8 @@ from armillary.model.flexible.part_input import (
 from armillary.model.flexible.reduction import lowest_pairs
 from armillary.model.reading.kinds import NUMBERS, Either, Number, TableOf, Words
 
-# Power of x that satisfies the conditions at the edge x = 0, and the number of free rigid motions (of three).
+# For each kind of edge x = 0: the power of x that satisfies its conditions, and the number of rigid motions
+# (of three: one translation and two rotations) that it leaves free.
 EDGES = {"clamped": (2, 0), "pinned": (1, 1), "free": (0, 3)}
 # Most polynomials per direction: more do not increase accuracy in double precision.
 _MOST = 24
@@ -42,22 +43,26 @@ _MOST = 24
 
 @records_arguments
 class Plate:
-    """A thin rectangular plate: ``a`` along local x from the held edge, ``b`` across, z its normal.
+    """A thin rectangular plate with edges ``a`` along local x, from the held edge, and ``b`` along local y.
+
+    Ritz's method finds the frequencies ω for which the difference of the two sides of
 
         ½ ∫ D [(w_xx + w_yy)² − 2(1−ν)(w_xx w_yy − w_xy²)] = ½ ω² ∫ ρh w²,     D = Eh³ / 12(1−ν²)
 
-    is stationary over w = Σ x^h P_i(x) P_j(y) with Legendre polynomials P, so that frequencies are upper
-    bounds (Leissa 1969, sect. 1.1 and 4). Products of beam functions would satisfy the conditions at free
-    edges less well: for a square cantilever 36 of them give 3.492, while the limit is 3.471.
+    is stationary over deflections w = Σ c_ij x^h P_i(x) P_j(y) with Legendre polynomials P. So frequencies
+    are upper bounds (Leissa 1969, sect. 1.1 and 4). Products of beam functions would satisfy the conditions
+    at free edges less well: for a square cantilever 36 of them give the lowest ω a² √(ρh/D) as 3.492, while
+    the limit is 3.471.
 
-    Local x is ``along``, local y ``across`` (its part perpendicular to x), the normal z = x × y. Without
-    ``across``, local y is the first of the body's y, z, x that is not nearly along local x, so that a plate
-    along y has the normal x; with ``across="x"`` its normal is −z.
+    Local x is ``along``, local y is the part of ``across`` perpendicular to x, and the normal is z = x × y.
+    Without ``across``, local y is the first of the body's axes y, z, x that is not nearly along local x. So a
+    plate along y has the normal x; with ``across="x"`` its normal is −z.
 
-    ``origin`` is the middle of the edge x = 0, which is ``root`` = "clamped", "pinned" or "free"; the other
-    edges are free. In-plane motion and rotary inertia are neglected. ``stations`` names nodes at (x, y), with
-    y from the middle; nodes "root", "tip" (middles of the edges at x = 0 and x = a) and "corner1" to
-    "corner4" (from (0, −b/2) around) always exist.
+    ``origin`` is the middle of the edge x = 0. ``root`` states whether this edge is "clamped", "pinned" or
+    "free"; the other edges are free. In-plane motion and rotary inertia are neglected. ``stations`` names
+    further nodes at places (x, y), with y measured from the middle. The nodes "root" and "tip", in the middle
+    of the edges x = 0 and x = a, and "corner1" to "corner4", in turn from (0, −b/2) by (a, −b/2), always
+    exist.
     """
 
     def __init__(
@@ -106,7 +111,10 @@ class Plate:
         return float(x), float(y)
 
     def _factors(self, count: int, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return the polynomials of x and of y with their first two derivatives, 3 × places × count each."""
+        """Return the factors x^h P_i(x) and P_j(y) at places, each with its first two derivatives.
+
+        Both arrays are 3 × places × count.
+        """
         factors = []
         held = EDGES[self.root][0]
         for places, length, middle, power in ((x, self.a, 0.5, held), (y, self.b, 0.0, 0)):
@@ -121,7 +129,9 @@ class Plate:
         return factors[0], factors[1]
 
     def _ritz(self, modes: int) -> tuple[int, Array, Array]:
-        """Return the polynomials per direction, ω² and coefficients of the lowest elastic modes."""
+        """Return the number of polynomials per direction, and ω² and coefficients of the lowest elastic
+        modes.
+        """
         rigid = EDGES[self.root][1]
         longest = max(self.a, self.b) / min(self.a, self.b)
         count = min(_MOST, 12 + int(np.ceil(np.sqrt(modes * min(longest, 4.0)))))
@@ -131,7 +141,7 @@ class Plate:
         products_y = np.einsum("g,dgi,egj->deij", weights_y, across, across)
 
         def both(d: int, e: int, f: int, g: int) -> Array:
-            """∫∫ X_i^(d) X_j^(e) Y_k^(f) Y_l^(g), rows ik and columns jl."""
+            """Return ∫∫ X_i^(d) X_j^(e) Y_k^(f) Y_l^(g), with rows ik and columns jl."""
             return np.kron(products_x[d, e], products_y[f, g])
 
         twist = self.nu * (both(2, 0, 0, 2) + both(0, 2, 2, 0)) + 2 * (1 - self.nu) * both(1, 1, 1, 1)
@@ -170,7 +180,7 @@ class Plate:
         largest = self._shapes(count, coefficients, np.array([self.a]), np.array([self.b / 2]), np.eye(3))[
             0, 2
         ]
-        coefficients = coefficients * np.where(largest < 0, -1.0, 1.0)  # the last corner moves up
+        coefficients = coefficients * np.where(largest < 0, -1.0, 1.0)  # corner3 moves along the normal
         integrals = modal_integrals(
             lumped_mass(masses, np.zeros((len(masses), 3, 3))),
             self._positions(grid_x, grid_y),
@@ -203,7 +213,7 @@ class Plate:
     def _shapes(
         self, count: int, coefficients: Array, x: Array, y: Array, axes: Array | None = None
     ) -> Array:
-        """Return the shapes n × 6 × N at places (x, y): w along z, rotations (w_y, −w_x, 0)."""
+        """Return the shapes n × 6 × N at places (x, y): deflections w along z, rotations (w_y, −w_x, 0)."""
         along, across = self._factors(count, x, y)
 
         def field(d: int, e: int) -> Array:
@@ -216,22 +226,24 @@ class Plate:
 
 
 def _powers(x: Array, power: int) -> list[Array]:
-    """Return x to a power and its first two derivatives, as columns."""
+    """Return x to the given power, and the first two derivatives of this, as columns."""
     first = power * x ** max(power - 1, 0)
     second = power * (power - 1) * x ** max(power - 2, 0)
     return [each[:, None] for each in (x**power, first, second)]
 
 
 def _legendre(z: Array, count: int) -> list[Array]:
-    """Return the first Legendre polynomials of z and two derivatives by z/2, each as places × count."""
+    """Return the first ``count`` Legendre polynomials of z, and their first two derivatives by z/2; each
+    array is places × count.
+    """
     values = np.polynomial.legendre.legvander(z, count - 1)
     return [values, *(2.0**n * values[:, : len(d)] @ d for n, d in enumerate(_derivatives(count), 1))]
 
 
 @cache
 def _derivatives(count: int) -> list[Array]:
-    """Return coefficients of the first two derivatives of the first Legendre polynomials.
+    """Return coefficients of the first two derivatives of the first ``count`` Legendre polynomials.
 
-    They are cached, since computing them takes half of the time of a node.
+    They are cached, since computing them would take half of the time in which a node is made.
     """
     return [np.polynomial.legendre.legder(np.eye(count), order) for order in (1, 2)]

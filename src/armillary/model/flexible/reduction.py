@@ -1,12 +1,14 @@
 """Reduction of structures to modes: lowest eigenpairs and static solutions of dense or sparse matrices.
 
-The bases are
+A freedom is one displacement or rotation of a node. The bases of modes are
 
-free           elastic modes of the floating part; its rigid motions belong to the body and are left out
-fixed          modes with some freedoms clamped to the body (a cantilever)
-craig-bampton  static modes, in each of which one freedom of the interface moves by one unit and the others
-               are held, and normal modes with all of the interface held; then all are made orthogonal (Craig
-               and Bampton 1968). Parts attached at the interface feel the exact static flexibility.
+free           elastic modes of a part that nothing holds; its rigid motions are left out, since the body has
+               them already
+fixed          modes with some freedoms clamped to the body, as of a cantilever
+craig-bampton  static modes and normal modes, which are then made orthogonal (Craig and Bampton 1968). In each
+               static mode one freedom of the interface moves by one unit, while the others are held. In
+               normal modes the whole interface is held. With this basis, forces at the interface cause the
+               exact static deflection.
 """
 
 from __future__ import annotations
@@ -23,16 +25,17 @@ from armillary.errors import ModelError, shown
 from armillary.model.flexible.part import Array, MatrixLike, rigid_motions
 from armillary.model.flexible.part_input import AXES, how_many, known_node
 
-# With fewer freedoms LAPACK on full matrices is faster.
+# With fewer freedoms LAPACK on full matrices is faster than ARPACK on sparse ones.
 _SMALL = 400
-# A smaller pivot of a matrix scaled to a unit diagonal is a rounding error.
+# If a matrix is scaled to a diagonal of ones, a smaller pivot is a rounding error.
 _PIVOT = 1e-13
 # Eigenvalues that differ by a smaller share count as equal.
 _SAME = 1e-9
-# Symmetric structures have entries that are equal except for rounding: the first entry above this share of
-# the largest decides, so that the result is the same on every machine.
+# Where the largest entry of a vector decides (such as about its sign), the first entry above this share of
+# the largest is used. Otherwise the result would depend on the machine, since symmetric structures have
+# entries that are equal except for rounding.
 _NEARLY = 0.999
-# Modal mass below this share of its value without cancellation is a rounding error.
+# A modal mass is a rounding error if it is below this share of the sum of the magnitudes of its terms.
 _EMPTY = 1e-13
 
 
@@ -55,11 +58,12 @@ class MasslessMotion(Exception):
 def lowest_pairs(
     mass: MatrixLike, stiffness: MatrixLike, count: int, limit: float | None = None
 ) -> tuple[Array, Array]:
-    """Return the ``count`` lowest (ω², φ) of K φ = ω² M φ; φᵀMφ = 1, and the largest entry of φ is positive.
+    """Return the ``count`` lowest (ω², φ) with K φ = ω² M φ; φᵀMφ = 1, and the largest entry of φ is
+    positive.
 
-    The solved problem is M φ = μ (K + s M) φ with ω² = 1/μ − s: rigid motions (K singular) and massless
-    freedoms (M singular) are allowed, and low frequencies are the most accurate. With ``limit`` a sparse
-    problem is solved only up to this angular frequency.
+    The equivalent problem M φ = μ (K + s M) φ with ω² = 1/μ − s is solved. So rigid motions (K singular) and
+    massless freedoms (M singular) are allowed, and the lowest frequencies are the most accurate. With
+    ``limit`` a sparse problem is solved only up to this angular frequency.
     """
     weights = mass.diagonal()
     ratios = stiffness.diagonal()[weights > 0] / weights[weights > 0]
@@ -79,7 +83,10 @@ def lowest_pairs(
 
 
 def ritz(mass: MatrixLike, stiffness: object, vectors: Array) -> tuple[Array, Array]:
-    """Return the best eigenpairs in the span of some vectors, orthogonal to rounding (Rayleigh-Ritz)."""
+    """Return the best eigenpairs (ω², φ) in the span of some vectors, by the method of Rayleigh and Ritz.
+
+    The φ are orthogonal to rounding.
+    """
     import scipy.linalg
 
     own, size = np.sum(vectors * (mass @ vectors), axis=0), np.abs(vectors)
@@ -107,11 +114,12 @@ def _alike(squares: Array) -> list[tuple[int, int]]:
 
 
 def _separate_vectors(vectors: Array) -> Array:
-    """Return a definite basis of the eigenvectors of one eigenvalue, all combinations of which are possible.
+    """Return a definite basis of eigenvectors with equal eigenvalues, since all their combinations are
+    eigenvectors, too.
 
-    The first vector has all of the motion of the row in which the vectors are largest; the second that of the
-    row in which the remaining vectors are largest, and so on. So the two bending modes of a round beam are
-    one along y and one along z on every machine, not an arbitrary perpendicular pair.
+    In the row in which the given vectors are largest, only the first vector of the basis has a nonzero entry.
+    The second vector follows in the same way from the remaining ones, and so on. So the two bending modes of
+    a round beam are one along y and one along z on every machine, not an arbitrary perpendicular pair.
     """
     left, found = vectors, []
     while left.shape[1] > 1:
@@ -129,7 +137,9 @@ def _full(matrix: MatrixLike) -> Array:
 
 
 def _dense_pairs(mass: MatrixLike, stiffness: object, shift: float, count: int) -> tuple[Array, Array]:
-    """Return the lowest pairs; two more are computed, so that equal frequencies are not separated."""
+    """Return the lowest pairs of dense matrices. Two more pairs are computed, since a last frequency that
+    equals the next one must be treated together with it.
+    """
     for more in (2, 0):
         if count + more > mass.shape[0]:
             continue
@@ -158,16 +168,18 @@ def _sparse_vectors(mass: MatrixLike, stiffness: object, shift: float, solve: ob
 
     size = mass.shape[0]
     inverse = LinearOperator((size, size), matvec=solve, dtype=float)
-    start = np.random.default_rng(1).standard_normal(size)  # the same modes in every run
+    start = np.random.default_rng(1).standard_normal(size)  # a fixed seed gives the same modes in every run
     _, vectors = eigsh(stiffness, count, mass, sigma=-shift, OPinv=inverse, v0=start)
     return np.asarray(vectors)
 
 
 def negative_row(matrix: MatrixLike, least: float) -> int | None:
-    """Return a row that is responsible for an eigenvalue below −``least``; `None` if there is none.
+    """Return a row that is responsible for an eigenvalue below −``least``; `None` if there is no such
+    eigenvalue.
 
-    For a full matrix it is the largest component of the eigenvector; for a sparse matrix the lowest pivot of
-    A + least 1, which is negative exactly if there is such an eigenvalue (Sylvester's law of inertia).
+    For a full matrix it is the row in which the eigenvector is largest. For a sparse matrix it is the row of
+    the lowest pivot of A + least 1, which is negative exactly if there is such an eigenvalue (Sylvester's law
+    of inertia).
     """
     if isinstance(matrix, np.ndarray):
         values, vectors = np.linalg.eigh(matrix)
@@ -176,7 +188,7 @@ def negative_row(matrix: MatrixLike, least: float) -> int | None:
 
     try:
         factors = _factors(matrix + least * scipy.sparse.identity(matrix.shape[0]))
-    except RuntimeError:  # a pivot that is exactly zero: an eigenvalue at −least, the border itself
+    except RuntimeError:  # a pivot is exactly zero: an eigenvalue is equal to −least, which is allowed
         return None
     pivots = factors.U.diagonal()
     return int(np.argsort(factors.perm_c)[np.argmin(pivots)]) if np.min(pivots) < 0 else None
@@ -195,7 +207,7 @@ def _factors(matrix: MatrixLike) -> MatrixLike:
 
 
 def solve_static(stiffness: object, loads: object) -> Array:
-    """K⁻¹ times columns."""
+    """Return K⁻¹ times the columns ``loads``."""
     return np.asarray(_factorize(stiffness)(_full(loads)))
 
 
@@ -234,9 +246,10 @@ def _factorize(matrix: MatrixLike) -> MatrixLike:
     return lambda x: (scale * factors.solve((scale * x.T).T).T).T
 
 
-# Largest strain energy of a rigid motion, a rounding error, as a share of its value without cancellation.
+# Largest strain energy of a motion that counts as rigid, as a share of the sum of the magnitudes of its
+# terms.
 _RIGID = 1e-11
-# The same for positions and stiffness that are printed with six digits.
+# The same for rigid motions computed from positions, if positions and stiffness have six digits.
 _TIED = 1e-7
 
 BASES = ("free", "fixed", "craig-bampton")
@@ -267,7 +280,9 @@ class Structure:
         return f"node '{self.names[freedom // self.freedoms]}' {AXES[freedom % self.freedoms]}"
 
     def select_freedoms(self, entries: object, what: str) -> Array:
-        """Return the indices of freedoms, from names of nodes ("root") and single freedoms ("root.rz")."""
+        """Return the indices of freedoms, which are given by names of nodes ("root") or of single freedoms
+        ("root.rz").
+        """
         axes = AXES[: self.freedoms]
         found: set[int] = set()
         if entries is None:
@@ -290,14 +305,14 @@ class Structure:
 
 @dataclass(frozen=True)
 class Kept:
-    """The freedoms of a structure that may move, and the rigid motions that are not held."""
+    """The freedoms of a structure that may move, and the rigid motions that are still possible."""
 
     structure: Structure
     freedoms: Array
     rigid: Array  # columns over these freedoms
 
     def block(self, rows: Array, columns: Array) -> tuple[MatrixLike, MatrixLike]:
-        """Return the mass and stiffness between some freedoms of the structure."""
+        """Return the blocks of the structure's mass and stiffness matrices with these rows and columns."""
         return self.structure.mass[rows][:, columns], self.structure.stiffness[rows][:, columns]
 
     def singular(self, freedom: int) -> ModelError:
@@ -321,7 +336,7 @@ def reduce_structure(
     """Return squares of angular frequencies (N) and shapes n × 6 × N of unit modal mass, lowest first.
 
     ``modes`` is the number of modes, ``frequency_limit`` (rad/s) the highest frequency; without both, all
-    modes are returned. For a Craig-Bampton basis both concern the normal modes; every freedom of the
+    modes are returned. For a Craig-Bampton basis both apply to the normal modes only; every freedom of the
     interface adds one mode.
     """
     where = structure.where
@@ -352,9 +367,10 @@ def reduce_structure(
 
 
 def _rigid(structure: Structure, basis: str) -> Array:
-    """Return the rigid motions as independent columns: six, five for points on a line, three for one point.
+    """Return the independent rigid motions as columns: usually six. Nodes with three freedoms have five if
+    they lie on a line, and three if there is only one.
 
-    There are none in a Craig-Bampton basis of a part whose stiffness connects it to the body.
+    A Craig-Bampton basis has none if the stiffness connects the part to the body.
     """
     vectors, values, _ = np.linalg.svd(structure.rigid, full_matrices=False)
     rigid = vectors[:, values > 1e-10 * values[0]]
@@ -372,7 +388,7 @@ def _rigid(structure: Structure, basis: str) -> Array:
 
 
 def _strain(stiffness: MatrixLike, vectors: Array) -> tuple[Array, Array]:
-    """φᵀKφ of each column, and its value if nothing cancelled, |φ|ᵀ|K||φ|."""
+    """Return φᵀKφ of each column φ, and the sum of the magnitudes of its terms, |φ|ᵀ|K||φ|."""
     size = np.abs(vectors)
     scale = np.sum(size * (abs(stiffness) @ size), axis=0)
     return np.sum(vectors * (stiffness @ vectors), axis=0), np.maximum(scale, np.finfo(float).tiny)
@@ -413,7 +429,7 @@ def _elastic(kept: Kept, modes: int | None, limit: float | None) -> tuple[Array,
         raise ModelError(
             f"{where}: mode {loose[-1] + 1 - away} has zero frequency and moves {at} most; {remedy}"
         )
-    if away:  # remove small rigid motions in the solver's results
+    if away:  # remove small rigid motions, which are rounding errors, from the modes
         momentum = mass @ rigid
         mixed = np.linalg.lstsq(rigid.T @ momentum, momentum.T @ vectors[:, away:], rcond=None)[0]
         squares, vectors = ritz(mass, stiffness, vectors[:, away:] - rigid @ mixed)
@@ -476,7 +492,9 @@ def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | No
 
 
 def _check_independent(kept: Kept, ends: Array, mass: Array) -> None:
-    """Raise an error that names a redundant freedom if static and normal modes are dependent."""
+    """Raise an error that names a redundant freedom if static and normal modes are not independent; ``mass``
+    is their modal mass matrix.
+    """
     own = np.diag(mass)
     if np.min(own) > 0:
         scale = 1 / np.sqrt(own)

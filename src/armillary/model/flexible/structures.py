@@ -60,13 +60,14 @@ def from_nodes(
 ) -> FlexiblePart:
     """Return a part of separate masses: n nodes that N modes move.
 
-    ``nodes``: positions by name, or in order (then named "1", "2", …). ``masses``: one per node, or one for
-    all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
-    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node by node (3n × N,
-    6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or between
-    the nodes (6n × 6n, or 3n × 3n). Without shapes, ``modes`` modes are computed from the stiffness between
-    the nodes. ``total_mass``: frequencies and ratios belong to a free vehicle of this mass. ``shortening``:
-    n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
+    ``nodes`` are positions by name, or in order (then named "1", "2", …). ``masses`` has one mass per node,
+    or is one mass for all. ``inertias`` has for each node three moments, six elements (11, 22, 33, 12, 13,
+    23) or 3 × 3, about the node in body axes. ``shapes`` are n × 3 × N, or n × 6 × N with rotations, or the
+    same stacked node by node (3n × N, 6n × N); ``rotations`` are n × 3 × N. ``frequencies`` are in rad/s;
+    instead, ``stiffness`` may be given, modal (N × N) or between the nodes (6n × 6n, or 3n × 3n). Without
+    shapes, ``modes`` modes are computed from the stiffness between the nodes. With ``total_mass``,
+    frequencies and ratios are those of a free vehicle of this mass. ``shortening``, n × 3 × N × N, has the
+    G_pq of the second-order displacements ½ Σ η_p η_q G_pq, and is needed for ``stiffening``.
     """
     names, positions = node_places(nodes, where)
     modes = None if modes is None else how_many(modes, where)
@@ -110,7 +111,7 @@ def from_nodes(
 
 
 def node_masses(value: object, names: list[str], where: str) -> Array:
-    """Return the masses, n."""
+    """Return the masses of the nodes, n numbers."""
     found = read_array(per_node(value, names, where, "masses"), where, "masses")
     if found.shape not in ((), (len(names),)):
         raise ModelError(
@@ -124,7 +125,7 @@ def node_masses(value: object, names: list[str], where: str) -> Array:
 
 
 def node_inertias(value: object, names: list[str], where: str) -> Array:
-    """Return the inertia tensors, n × 3 × 3."""
+    """Return the inertia tensors of the nodes, n × 3 × 3."""
     count = len(names)
     if value is None:
         return np.zeros((count, 3, 3))
@@ -157,7 +158,7 @@ def _first(shapes: Array, modes: int, where: str) -> Array:
 
 
 def _full(stiffness: object, count: int, where: str) -> Array | None:
-    """Return a stiffness between the nodes as 6n × 6n, or `None` if it has another size."""
+    """Return a stiffness between the nodes, 6n × 6n or 3n × 3n, as 6n × 6n; `None` if it has another size."""
     found = read_array(stiffness, where, "stiffness")
     if found.shape == (6 * count, 6 * count):
         return found
@@ -178,7 +179,9 @@ def _compute_modes(
     basis: str,
     modes: int | None,
 ) -> tuple[Array, Array, Array]:
-    """Return ω² and shapes of masses with a stiffness between them, and this stiffness as 6n × 6n."""
+    """Return ω² and shapes of the modes of masses with a stiffness between them, and this stiffness as
+    6n × 6n.
+    """
     count = len(names)
     if stiffness is None:
         raise ModelError(f"{where}: shapes are missing; give shapes=, or the stiffness= between the nodes")
@@ -227,7 +230,7 @@ def _modal(stiffness: object, shapes: Array, names: list[str], where: str) -> tu
 
 
 def _shortening(value: object, asked: bool, names: list[str], modes: int, where: str) -> Array | None:
-    """Return the foreshortening, n × 3 × N × N, symmetric in its modes."""
+    """Return the foreshortening G, n × 3 × N × N, which is made symmetric in its two modes."""
     if value is None:
         if asked:
             raise ModelError(
@@ -263,16 +266,16 @@ def from_matrices(
     damping_matrix: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
-    """Return a part from matrices over n nodes with three freedoms each (x, y, z) or six (then rx, ry, rz).
+    """Return a part from matrices of n nodes with three freedoms each (x, y, z), or six (also rx, ry, rz).
 
     Matrices are dense, SciPy sparse, or files (.npy, sparse .npz, Matrix Market .mtx). ``positions`` are the
     positions of the nodes, by name or in order (then named "1", "2", …). ``fixed`` lists nodes ("root") or
-    freedoms of nodes ("root.rz") that the body holds; ``interface`` lists those for which a Craig-Bampton
-    basis has static modes. ``modes`` and ``frequency_limit`` (rad/s) limit the modes; see
+    freedoms of nodes ("root.rz") that the body holds; ``interface`` lists, in the same way, those for which a
+    Craig-Bampton basis has static modes. ``modes`` and ``frequency_limit`` (rad/s) limit the modes; see
     `reduction.reduce_structure`.
 
-    The mass matrix may be consistent: mass, centre, inertia and coupling of the modes follow from it exactly;
-    see `part` about second-order terms. The mass of fixed freedoms is included.
+    The mass matrix may be consistent or lumped: mass, centre, inertia and coupling of the modes follow from
+    it exactly; see `part` about second-order terms. The part's mass includes that of fixed freedoms.
     """
     names, places = node_places(positions, where, "positions")
     mass = read_matrix(mass_matrix, where, "mass_matrix")
@@ -306,7 +309,7 @@ def from_matrices(
 
 
 def _mass_times(structure: Structure) -> MassTimes:
-    """Return the mass matrix as a function of motions with six freedoms per node."""
+    """Return the mass matrix as a function of motions that have six freedoms per node."""
     count, freedoms = len(structure.names), structure.freedoms
 
     def apply(motion: Array) -> Array:
@@ -330,7 +333,7 @@ def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
 def _check_structure(structure: Structure) -> Structure:
     """Return the structure with symmetrised matrices.
 
-    Raise an error for a negative diagonal, or if the masses in the three directions differ.
+    Raise an error if a diagonal element is negative, or if the masses in the three directions differ.
     """
     where, clean = structure.where, {}
     for what in ("mass", "stiffness"):
@@ -379,7 +382,7 @@ def _check_symmetric_matrix(structure: Structure, matrix: MatrixLike, what: str)
 
 
 def _positive_mass(structure: Structure) -> None:
-    """Raise an error that names an element or freedom if a motion has negative kinetic energy."""
+    """Raise an error if some motion has negative kinetic energy; it names an element or a freedom."""
     mass, scale = structure.mass, np.sqrt(structure.mass.diagonal())
     if isinstance(mass, np.ndarray):
         rows, columns = np.nonzero(mass)
@@ -406,9 +409,10 @@ def _positive_mass(structure: Structure) -> None:
 
 
 def _lumps(structure: Structure, fixed: Array, shapes: Array) -> Lumps | None:
-    """Return the moving nodes as separate masses.
+    """Return the nodes that are not fixed as separate masses.
 
-    Return `None` if there are too many, if the mass matrix is not lumped, or if a node is partly held.
+    Return `None` if there are too many freedoms, if the mass matrix is not lumped, or if a node is partly
+    fixed.
     """
     count, freedoms = len(structure.names), structure.freedoms
     held = np.isin(np.arange(count * freedoms), fixed).reshape(count, freedoms)
