@@ -431,6 +431,7 @@ class InverseModel:
         )
 
     def _strengths(self, places: Places, parameters: Mapping[str, object] | None) -> tuple[np.ndarray, str]:
+        """Return the strengths of actuators at places, and a note if they are a solution of least norm."""
         assert self.actuated is not None
         n, m = len(self.expressions.independent), len(self.actuated.actuators)
         still = np.hstack([places.rates, np.zeros((len(places.states), m))])
@@ -446,6 +447,7 @@ class InverseModel:
     def _reactions(
         self, places: Places, parameters: Mapping[str, object] | None, inputs: np.ndarray
     ) -> dict[str, np.ndarray]:
+        """Return reactions by name: six numbers for each body, one force for each constraint."""
         if not self.bodies and not self.constraints:
             return {}
         values = self.rows("reactions", places, parameters, inputs)

@@ -109,6 +109,7 @@ class Residuals:
         return self._found
 
     def _compute(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return model − data of all measurements, and its derivatives by x."""
         differences, rows = [], []
         for i, m in enumerate(self.experiments):
             run = experiment_run(self.model, m, m.time, self.steps, *assignments(self.unknowns, x, i))

@@ -347,6 +347,7 @@ def _by_column(tables: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarr
 
 
 def _by_experiment(experiments: Sequence[Measured], left: np.ndarray) -> tuple[dict[str, np.ndarray], ...]:
+    """Return residuals by experiment and column; NaN for missing measurements."""
     found, place = [], 0
     for m in experiments:
         own = {}

@@ -355,6 +355,7 @@ def _friction_units(
 def _places_of_motion(
     model: CompiledModel, made: RegressorModel, motion: Given, udot: object
 ) -> tuple[Places, Run | None]:
+    """Return the samples of a motion, and the run if a run or its file was given."""
     if isinstance(motion, ExcitingTrajectory):
         motion = (motion.model_coordinates(motion.time), motion.u, motion.udot)
     if isinstance(motion, tuple | list) and len(motion) == 3:
@@ -391,6 +392,7 @@ def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int
 def _friction_terms(
     speeds: tuple[str, ...], friction: Sequence[str] | Mapping[str, Sequence[str]]
 ) -> list[tuple[str, str]]:
+    """Return the pairs (speed, kind of friction) that are identified."""
     if isinstance(friction, str):
         friction = (friction,)
     wanted = friction if isinstance(friction, Mapping) else dict.fromkeys(speeds, friction)

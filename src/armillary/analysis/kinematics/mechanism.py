@@ -269,6 +269,7 @@ class Mechanism:
             self._build(gaps, rolling)
 
     def _build(self, gaps: Sequence[Constraint], rolling: Sequence[Constraint]) -> None:
+        """Make and compile the expressions of conditions, their derivatives, and outputs."""
         k, n = self.kinematics, len(self.kinematics.u)
         # Rates that are differentiated once more are made by directional_derivatives, not by tangents. The
         # function tangents compares rates with zero, and the derivatives by the speeds are evaluated where

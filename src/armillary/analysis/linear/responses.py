@@ -376,6 +376,7 @@ def continuous_phase(
 def _phase_along(
     evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, power: np.ndarray
 ) -> np.ndarray:
+    """Return the angles at ``omega``; ``power`` has the n with which the phase starts."""
     values = values.copy()
     for k in range(1, len(values)):  # an exact zero has no angle: keep the one before
         values[k] = np.where((values[k] == 0) | ~np.isfinite(values[k]), values[k - 1], values[k])

@@ -72,6 +72,7 @@ def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) 
 
 
 def _compress_rows(A: Array, B: Array, C: Array, D: Array) -> tuple[Array, Array, Array, Array]:
+    """Eliminate outputs without direct input, and the states that they fix, until D has full row rank."""
     size = max((float(np.max(np.abs(m), initial=0.0)) for m in (A, B, C, D)), default=0.0)
     while len(A):
         U, values, _ = np.linalg.svd(D, full_matrices=True)

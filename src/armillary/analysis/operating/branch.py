@@ -331,6 +331,7 @@ class Varied:
 
 
 def _varied_quantity(made: Problem, name: str) -> Varied:
+    """Return the quantity to vary; raise an error for a name that is not given at the operating point."""
     asked, names = made.request, ModelNames(made.request.model)
     system = made.conditions.equations.system
     if name in asked.fixed:

@@ -92,6 +92,7 @@ class ConditionCode:
 
 
 def _directions(pattern: np.ndarray, columns: Sequence[int]) -> Directions:
+    """Return directions d such that each element of C d is at most one element of C."""
     taken: list[np.ndarray] = []  # rows, by direction
     members: list[list[int]] = []
     for j in columns:

@@ -108,6 +108,7 @@ def contact_faults(
 
 
 def _faults(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> list[Fault]:
+    """Return the contacts whose statuses contradict the forces and motions of a solution."""
     system, model = instance.equations.system, instance.model
     names = list(system.memories)
     guards = instance.events(t, state, memory)

@@ -201,6 +201,7 @@ class ModelNames:
         self.parameters = self.equations.system.parameters
 
     def check_state(self, name: str, where: str) -> None:
+        """Raise an error for a name that is not an independent coordinate, speed or state."""
         if name not in self.states:
             depends = (
                 f": its speed follows from constraint '{self.equations.dependents[name]}'"
