@@ -155,7 +155,7 @@ _DAMAGE = (
 def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfile.ZipFile]:
     """Open the archive of an FMU or a package.
 
-    Any damage found inside the ``with`` block raises an error that names the archive.
+    Damage found inside the ``with`` block raises an error that names the archive.
     """
     if not Path(path).is_file():
         raise ModelError(f"there is no {what.partition(' ')[2]} '{path}'")
