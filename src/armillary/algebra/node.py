@@ -97,7 +97,7 @@ TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", de
 
 
 @contextmanager
-def truncate_new_nodes(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # Any: see TRUNCATION
+def truncate_new_nodes(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # as for TRUNCATION
     """Truncate by this rule all expressions that are made in the context; `None` truncates nothing."""
     token = TRUNCATION.set(truncation)
     try:
