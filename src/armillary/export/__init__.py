@@ -56,7 +56,7 @@ def export(
     All languages have these options. ``inputs`` are data over time, which the program then contains.
     ``force`` allows files to be replaced. With ``configurations`` the program has the equations of all
     configurations that runs can reach, so that runs can lock and unlock joints and exchange dependent speeds;
-    by default it has them if events lock or unlock joints.
+    by default it has them if events lock or unlock joints, or set dependent speeds.
     """
     one_of(language, LANGUAGES, "cannot export to ")
     file_path(path, "path")

@@ -353,7 +353,8 @@ def export(
     ``binary=False`` omits the library, so that no compiler is needed. ``platforms`` names the platforms to
     build libraries for: "all", or names such as "x86_64-windows"; by default this machine.
     With ``configurations`` the FMU contains the equations of all configurations that runs can reach, and its
-    states are all coordinates and all speeds; by default (None) this is so if events lock or unlock joints.
+    states are all coordinates and all speeds; by default (None) this is so if events lock or unlock joints,
+    or set dependent speeds.
 
     A path without a suffix gets ".fmu". ``force`` also replaces a file that is no FMU.
     """

@@ -53,7 +53,8 @@ _FUNCTIONS = {*RESERVED, *MODEL_FUNCTIONS, *QUANTITIES}
 _NAMED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions", "bodies",
           "attractors", "fmus", "blocks", "loads")  # fmt: skip
 _MAKERS = ("bodies", "fmus", "blocks", "loads")  # their entries may make further names, as gyros do
-_LABELLED = ("constraints", "events", "outputs", "shapes")  # their entries have names that no text can use
+# Sections whose entries texts cannot name, except for constraints between back quotes.
+_LABELLED = ("constraints", "events", "outputs", "shapes")
 # Sections whose entries a part can share with the whole model.
 _SHARED = ("parameters", "inputs", "memory", "states", "tables", "functions", "expressions")
 _LEFT = ("include", "name", "units", "armillary", "about")  # keys that concern the part alone
