@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
 
@@ -56,7 +55,6 @@ class Things:
 
 @pytest.fixture(scope="module")
 def things() -> Things:
-    matplotlib.use("Agg")
     return Things()
 
 

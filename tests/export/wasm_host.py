@@ -5,16 +5,20 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import wasmtime
+import pytest
+
+if TYPE_CHECKING:
+    import wasmtime
 
 FINISHED, EVENT, FULL = 1, 2, 7
 
 
 def instance(code: bytes) -> tuple[wasmtime.Store, wasmtime.Instance]:
     """A module, with the functions of JavaScript's Math that it imports."""
+    wasmtime = pytest.importorskip("wasmtime")
     store = wasmtime.Store()
     module = wasmtime.Module(store.engine, code)
     functions = {"sin": math.sin, "cos": math.cos, "tan": math.tan, "fmod": math.fmod}

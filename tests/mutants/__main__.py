@@ -10,8 +10,8 @@ execute each are run, by a map that is made once (``executed.py``, ``selection.p
 of the files that are most likely to notice it, the likeliest first (``relevant.py``), until a test fails. A
 fault at which one fails has been *killed*; where all pass it has *survived*; where none has failed when the
 time is over it is *undecided*, and counts as not killed: a busy machine needs a higher limit. Those that
-change nothing are named in ``equivalent.toml``. A test that fails without any fault notices nothing: then the
-fault is *broken*.
+change nothing are named in ``equivalent.toml``. A test that fails without any fault, say for want of a
+package, notices nothing: the others decide, and where there is no other the fault is *broken*.
 
 A fault of the list is a snippet of a file and what takes its place:
 
@@ -42,12 +42,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mutants.executed import merge_parts
 from tests.mutants.generated import GeneratedFault, draw_faults, is_equivalent
 from tests.mutants.planting import BROKEN, KILLED, ROOT, SURVIVED, UNDECIDED, Trees
 from tests.mutants.relevant import LEFT_OUT, relevant_groups
 from tests.mutants.selection import Map, first_few
 
-LEFT = "left"  # not begun in time
+LEFT = "left"  # out of the draw: the time was over
 LEAST, LEAST_LISTED = 0.85, 0.95  # shares of the faults that must be killed
 BUDGET = 40.0  # seconds of a processor for the tests of one fault, as they take without it
 EXECUTED = ROOT / "build" / "executed.sqlite"
@@ -95,39 +96,30 @@ def stale(fault: Fault) -> bool:
 def plant_all(
     faults: Sequence[Fault | GeneratedFault], executed: Map | None, jobs: int, limit: float, until: float
 ) -> list[str]:
-    """The verdict of each fault that is begun before a time, printed as they come; at the end, the tests that
-    failed are run once more without any fault.
+    """The verdict of each fault, printed as it comes: what is printed is known even if the rest is cut off.
+    Faults are begun in their order, none after a time.
     """
-    verdicts, noticed = [], []
     with (
         tempfile.TemporaryDirectory(prefix="armillary-mutants-") as folder,
         Trees(Path(folder), jobs, limit) as trees,
     ):
 
-        def judge(fault: Fault | GeneratedFault) -> tuple[str, str]:
+        def judge(fault: Fault | GeneratedFault) -> str:
             if time.monotonic() > until:
-                return LEFT, ""
+                return LEFT
             if isinstance(fault, Fault):
-                groups = [fault.tests]
+                groups: list[Sequence[str]] = [fault.tests]
             elif executed is None:
                 groups = relevant_groups(fault.file, fault.line)
             else:
                 groups = first_few(executed.select(fault, BUDGET))
-            return trees.verdict(fault.file, fault.plant, *groups)
+            verdict, words = trees.verdict(fault.file, fault.plant, *groups)
+            lines = [f"{verdict:<9} {fault}", *([f"    {words}"] if words else []), ""]
+            print("\n".join(lines), end="", flush=True)  # at once, between those of others
+            return verdict
 
         with ThreadPoolExecutor(jobs) as workers:
-            for fault, (verdict, words) in zip(faults, workers.map(judge, faults), strict=True):
-                if verdict == LEFT:  # and so are all after it
-                    break
-                verdicts.append(verdict)
-                noticed.append(words if verdict == KILLED else "")
-                print(f"{verdict:<9} {fault}", *([f"    {words}"] if words else []), sep="\n", flush=True)
-        failing = trees.failing([test for test in noticed if test])
-    for i, (fault, test) in enumerate(zip(faults, noticed, strict=False)):
-        if test in failing:
-            verdicts[i] = BROKEN
-            print(f"{BROKEN:<9} {fault}", f"    {test}: {failing[test]}", sep="\n", flush=True)
-    return verdicts
+            return list(workers.map(judge, faults))
 
 
 def unkilled(report: Path) -> set[str]:
@@ -141,12 +133,13 @@ def unkilled(report: Path) -> set[str]:
 
 
 def make_map(path: Path, jobs: int) -> int:
-    """Run all tests that can notice a fault, in twenty minutes of a processor; those that
-    fail are left out of the map.
+    """Run all tests that can notice a fault, in some forty minutes of a processor; those that fail are left
+    out of the map. What is noted stays if the run is cut off.
     """
     ignored = [f"--ignore-glob=*/{name}.py" for name in LEFT_OUT]
-    options = ("-q", "-n", str(jobs), "-p", "no:cacheprovider", "--disable-warnings", "--tb=line")
-    command = [sys.executable, "-m", "pytest", *options, "--executed", str(path), *ignored, "tests"]
+    options = ("-q", "-n", str(jobs), "-p", "no:cacheprovider", "--disable-warnings", "--tb=line", "-rfE")
+    missing = "--continue-on-collection-errors"  # for want of a package
+    command = [sys.executable, "-m", "pytest", *options, missing, "--executed", str(path), *ignored, "tests"]
     plugin = {"PYTEST_PLUGINS": "tests.mutants.executed"}  # which workers read as well, unlike -p
     return subprocess.call(command, cwd=ROOT, env=os.environ | plugin)
 
@@ -186,12 +179,15 @@ def main() -> int:
         )
     for fault in gone:
         print(f"stale     {fault}")
+    if any(options.executed.parent.glob(f"{options.executed.name}.gw*")):
+        merge_parts(options.executed)  # of a run that was cut off
     executed = Map(options.executed) if options.executed.exists() else None
     until = begun + 60.0 * options.minutes
     verdicts = plant_all(faults, executed, options.jobs, options.limit, until)
-    if len(verdicts) < len(faults):
-        print(f"{len(faults) - len(verdicts)} of the draw left out: the time was over")
-        faults = faults[: len(verdicts)]
+    if LEFT in verdicts:
+        print(f"{verdicts.count(LEFT)} of the draw left out: the time was over")
+        faults = [fault for fault, verdict in zip(faults, verdicts, strict=True) if verdict != LEFT]
+        verdicts = [verdict for verdict in verdicts if verdict != LEFT]
     packages = Counter(f.package for f in faults)
     killed = Counter(f.package for f, verdict in zip(faults, verdicts, strict=True) if verdict == KILLED)
     for package, count in sorted(packages.items()):

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import compress
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -195,20 +196,26 @@ class Recorder:
             self._failed.add(report.nodeid)
 
     def _write(self, test: str, seconds: float) -> None:
-        reached = array("I", (i for i, note in zip(self._ids, self._notes, strict=True) if note))
+        reached = array("I", compress(self._ids, self._notes))
         row = test, seconds, zlib.compress(reached.tobytes())
         self._base.execute("insert or replace into tests values (?, ?, ?)", row)
         self._base.commit()
 
 
 def merge_parts(path: Path) -> None:
-    """Move the tests that each worker has noted into the map; all have numbered the stretches alike."""
+    """Move the tests that each worker has noted into the map; also those of a run that was ended before."""
     base = sqlite3.connect(path)
-    for part in sorted(path.parent.glob(f"{path.name}.gw*")):
-        base.execute("attach ? as part", (str(part),))
-        base.execute("insert or replace into tests select * from part.tests")
+    known = {(file, name): i for i, file, name in base.execute("select id, file, name from stretches")}
+    for part in sorted(path.parent.glob(f"{path.name}.gw*[0-9]")):
+        noted = sqlite3.connect(part)
+        # A map that is added to has numbered the stretches in the order in which it met them.
+        number = {i: known[file, name] for i, file, name in noted.execute("select * from stretches")}
+        for test, seconds, packed in noted.execute("select * from tests"):
+            reached = array("I", (number[i] for i in array("I", zlib.decompress(packed))))
+            row = test, seconds, zlib.compress(reached.tobytes())
+            base.execute("insert or replace into tests values (?, ?, ?)", row)
         base.commit()
-        base.execute("detach part")
+        noted.close()
         part.unlink()
 
 
