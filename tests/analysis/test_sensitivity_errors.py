@@ -141,7 +141,7 @@ def test_a_start_that_loops_leave_open_is_refused() -> None:
     closed = {"A.q1": 0.5, "B.q1": -0.6604966697462795}
     with pytest.raises(ParameterError, match=r"cannot be varied independently.*name fewer"):
         model.sensitivities(0.1, ["A.q1", "B.q1"], ["A.q1"], initial=closed)
-    with pytest.raises(ParameterError, match=r"in a whole initial state 'B.q1' is a first guess"):
+    with pytest.raises(ParameterError, match=r"in a whole initial state 'B.q1' is only a first guess"):
         model.sensitivities(0.1, ["B.q1"], ["A.q1"], initial=[0.0, 0.0, 0.4, 0.0])
 
 

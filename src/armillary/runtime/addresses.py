@@ -15,10 +15,10 @@ _NOWHERE = _NOTHING.ctypes.data
 
 
 def address(array: np.ndarray) -> int:
-    """Return the address of an array; for an empty array, a valid address."""
+    """Return the address of an array; for an empty array, the address of another array, never 0."""
     if not array.size:
         return _NOWHERE
-    buffer: Any = array  # NumPy's types make it a buffer from Python 3.12 on only
+    buffer: Any = array  # NumPy's type hints call it a buffer only from Python 3.12 on
     try:
         # a quarter of the time of `array.ctypes.data`
         return ctypes.addressof(ctypes.c_double.from_buffer(buffer))
@@ -42,7 +42,7 @@ class kept_with_owner(Generic[Made]):
 
     def __get__(self, owner: object, kind: type | None = None) -> Made:
         if owner is None:
-            # mypy: the descriptor itself, as for a property of a class.
+            # Access through the class returns the descriptor itself, which has another type for mypy.
             return self  # type: ignore[return-value]
         found: Made = vars(owner).setdefault(self._name, self._compute(owner))
         return found

@@ -15,7 +15,7 @@ _OFTEN = 0.1  # seconds between two lines
 
 
 def on_terminal() -> bool:
-    """Return whether a person reads stderr; a process without a console has no stderr, or a closed one."""
+    """Return whether stderr is a terminal; in a process without a console it may be None or closed."""
     try:
         return sys.stderr is not None and sys.stderr.isatty()
     except ValueError:

@@ -5,5 +5,5 @@ solver, as machine code (llvm/) or as text in each language (export/<language>/s
 export/text/solver_printer.py). Read language/language.py first: it describes the language in which record.py,
 steps.py, step_control.py, events.py, changes.py, rows.py and the other files here are written.
 methods/method_text.py writes the functions that depend on a method's tableau; language/translator.py reads
-all.
+all these files.
 """

@@ -1,4 +1,4 @@
-"""The argument ``inputs=``, as signals by name.
+"""Reading of the argument ``inputs=`` as signals by name.
 
 {"road": (t, y)}                 points; y in the input's stated units
 {"road": arm.Signal(t, y, …)}    points with their own units and interpolation
@@ -42,8 +42,8 @@ _EVEN = 1e-9
 class InputBlock:
     """The data of an input: a row of numbers per run, or one row for all runs."""
 
-    breaks: np.ndarray
-    numbers: np.ndarray  # (runs or 1, HEAD + coefficients)
+    breaks: np.ndarray  # times between the polynomials
+    numbers: np.ndarray  # (runs or 1, HEAD + coefficients): a head, then coefficients of the polynomials
 
     @classmethod
     def of(cls, pieces: SignalPieces) -> InputBlock:
@@ -87,14 +87,17 @@ class DrivenInputs:
         return {name: float(value[run] if value.ndim else value) for name, value in found.items()}
 
     def at(self, t: float, memory: np.ndarray, run: int = 0) -> np.ndarray:
-        """Return the memory with values at a time."""
+        """Return a copy of the memory, with the values of inputs at a time."""
         memory = memory.copy()
         for name, value in self.values(t, run).items():
             memory[self.places[name]] = value
         return memory
 
     def at_runs(self, t: float, memory: np.ndarray, first: int) -> np.ndarray:
-        """Return the memory (numbers × runs from the ``first`` on) with values at a time."""
+        """Return a copy of the memory of several runs, with the values of inputs at a time.
+
+        ``memory`` is a matrix (numbers × runs); its first column belongs to run ``first``.
+        """
         memory = memory.copy()
         for name, pieces in self.pieces.items():
             value = pieces(t)
@@ -102,9 +105,9 @@ class DrivenInputs:
         return memory
 
     def complete(self, memory: np.ndarray) -> DrivenInputs:
-        """Return these inputs, with constant data for inputs without data.
+        """Return these inputs, with constant data for every input without data: its value in ``memory``.
 
-        Such an input keeps its value in ``memory`` (numbers, or numbers × runs).
+        ``memory`` is a vector, or a matrix (numbers × runs).
         """
         held = {
             name: SignalPieces(np.zeros(1), np.repeat(memory[i, ..., None, None], 2, axis=-2))
@@ -131,7 +134,7 @@ class DrivenInputs:
         return {name: signal.of_run(i) for name, signal in self.signals.items()}
 
     def breaks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the times at which some input jumps, and the times at which one has a kink."""
+        """Return the times at which some input jumps, and the times at which some input has a kink."""
         pieces = self.pieces.values()
         found = [[p.jumps() for p in pieces], [p.derivative().jumps() for p in pieces]]
         jumps, bends = (np.unique(np.concatenate([np.empty(0), *times])) for times in found)
@@ -152,7 +155,7 @@ class DrivenInputs:
 
 
 def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenInputs:
-    """Return signals in the model's own units, with the rates of inputs that the model uses."""
+    """Return signals in the model's own units; add the derivatives of inputs whose rates the model uses."""
 
     pieces: dict[str, SignalPieces] = {}
     for name, memory in system.memories.items():
@@ -165,7 +168,7 @@ def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenI
 
 
 _TIMES = ("t", "time")  # names of columns that hold the time
-_INTERVALS = 10_000  # intervals of a sampled function over a run without fixed steps
+_INTERVALS = 10_000  # least number of intervals into which a run is divided to sample a function
 
 
 def read_inputs(system: Description, inputs: object, settings: RunSettings) -> dict[str, Signal]:
@@ -301,17 +304,23 @@ def _sample_function(name: str, function: Given, settings: RunSettings) -> Signa
         return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)
     every = length / _INTERVALS
     if settings.step is not None and length / settings.step < 1e6:
-        # stages of Runge–Kutta methods with fixed steps are at these times
+        # Runge–Kutta methods with fixed steps evaluate inputs at the ends and in the middle of steps.
         every = min(every, settings.step / 2)
     return Signal.sampled(function, settings.t_end, every=every, t0=settings.t0)
 
 
 def _data_array(name: str, array: Given) -> Signal:
-    """Return values over the dimension t or time, else over the last one; another dimension counts runs."""
+    """Return a signal over the dimension "t" or "time", else over the last dimension.
+
+    A second dimension numbers the runs.
+    """
     dims = [str(d) for d in array.dims]
     time = next((d for d in dims if d in _TIMES), dims[-1] if dims else "")
     if not dims or len(dims) > 2 or time not in array.coords:
-        raise ParameterError(f"input '{name}': a DataArray needs a coordinate of time, and has {dims}")
+        raise ParameterError(
+            f"input '{name}': a DataArray needs a coordinate of time and at most one further dimension; "
+            f"its dimensions are {dims}"
+        )
     moved = array.transpose(..., time)
     scale = time_scale(str(array.coords[time].attrs.get("units", "")), f"the time of input '{name}'")
     return Signal(

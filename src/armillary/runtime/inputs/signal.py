@@ -7,7 +7,7 @@
 
 Before the first instant a signal has its first value, after the last instant its last value.
 
-Random signals have a stated spectrum: roads, turbulence, noise. Over the time T they are sums of waves with
+Random signals (roads, turbulence, noise) have a given spectrum. Over the time T they are sums of waves with
 random phases (Shinozuka and Jan 1972),
 
     y(t) = Σ aₖ cos(2π fₖ t + φₖ)        fₖ = k/T        aₖ² = 2 S(fₖ)/T
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 
 _MOST_POINTS = 1e7  # most instants of a sampled function
-# number of continuous derivatives at inner instants
+# number of continuous derivatives at inner instants; −1 if the value itself jumps
 _CONTINUOUS = {"hold": -1, "linear": 0, "smooth": 1, "cubic": 2}
-_ROUNDING = 1e-12  # gap between two pieces that is no jump, relative to the largest value
+_ROUNDING = 1e-12  # largest gap between two pieces that counts as rounding, relative to the largest value
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Signal:
     """Values over time: of one run, with shape (instants,), or of many, (runs, instants).
 
     ``units`` are the units of the values; ``interpolation`` is "hold", "linear", "smooth" or "cubic". If they
-    are left out, the units and interpolation of the input hold.
+    are left out, the signal gets the units and the interpolation of the input that it drives.
     """
 
     def __init__(
@@ -134,8 +134,8 @@ class Signal:
     ) -> Signal:
         """Return a signal from two columns of a file, each by its heading or its number from 1.
 
-        ``units`` left out are the units in the heading, "road [mm]". The heading of the time may have units
-        too, "t [ms]".
+        If ``units`` are left out, the units in the heading are used, as in "road [mm]". The heading of the
+        time may have units too, as in "t [ms]".
         """
         from armillary.algebra.tables import read_columns
 
@@ -193,7 +193,10 @@ class Signal:
         return Signal(self.time, self.values[i], interpolation=how, units=units, name=self.name)
 
     def pieces(self, interpolation: str | None = None) -> SignalPieces:
-        """Return the piecewise polynomial, in the signal's own units."""
+        """Return the piecewise polynomial, in the signal's own units.
+
+        ``interpolation`` is used if the signal has none of its own.
+        """
         how = self.interpolation or interpolation or "linear"
         t, y = self.time, self.values
         if len(t) == 1 or how == "hold":
@@ -208,7 +211,7 @@ class Signal:
         ends = np.zeros((*y.shape[:-1], len(t) + 1, inner.shape[-1]))
         ends[..., 1:-1, :] = inner
         ends[..., 0, 0], ends[..., -1, 0] = y[..., 0], y[..., -1]
-        # The last instant belongs to the piece before it, so that rates are zero only after it.
+        # The last instant belongs to the piece before it, so that the signal's rate is zero only after it.
         held = how == "hold"
         breaks = t if held else np.append(t[:-1], np.nextafter(t[-1], np.inf))
         return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if held else 0, after_last=not held)
@@ -307,7 +310,8 @@ def random_road(
 ) -> Signal:
     """Return the height of a road of an ISO 8608 class under a wheel, in metres over time, zero at the start.
 
-    ``grade`` is "A", the smoothest, to "H", ``speed`` is in m/s:
+    ``grade`` is a letter from "A", the smoothest class, to "H"; ``speed`` is in m/s. The height has the power
+    spectral density
 
         Gd(n) = Gd(n₀) (n/n₀)⁻²        n₀ = 0.1 cycles/m
 
@@ -341,14 +345,14 @@ def random_turbulence(
 ) -> Signal:
     """Return a velocity of Dryden turbulence in m/s over time, for a body that flies at ``speed``.
 
-    ``component`` is "longitudinal", "lateral" or "vertical", ``intensity`` σ the rms in m/s and ``scale`` the
-    length L in m, of MIL-HDBK-1797: with the wave number Ω = 2π f/V,
+    ``component`` is "longitudinal", "lateral" or "vertical", ``intensity`` is the rms value σ in m/s, and
+    ``scale`` is the length L in m. With the wave number Ω = 2π f/V, MIL-HDBK-1797 gives the spectral density
 
         longitudinal        Φ = σ² (2L/π) / (1 + (LΩ)²)
         lateral, vertical   Φ = σ² (L/π) (1 + 3(LΩ)²) / (1 + (LΩ)²)²
 
-    Waves from LΩ = 1/``reach`` to ``reach`` are used: 98.7 % of σ² for 100. The duration must be at least a
-    period of the longest wave.
+    Only waves between LΩ = 1/``reach`` and LΩ = ``reach`` are used; with ``reach`` = 100 they have 98.7 % of
+    σ². The duration must be at least a period of the longest wave.
     """
     one_of(component, ("longitudinal", "lateral", "vertical"), "a component of turbulence: ", ParameterError)
     sigma = positive_number(intensity, "the intensity of turbulence", ParameterError)

@@ -45,14 +45,15 @@ _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # most numbers in rows that are allocated before the run
 _SPARE = 4  # most unused rows in the arrays of a result
 _FIRST_EVENTS = 64
-_SEARCHED = 512  # with fewer rows compiled code searches for jumps of speeds, with more models/failures.py
+# Compiled code searches fewer rows than these for jumps of speeds; models/failures.py searches more rows.
+_SEARCHED = 512
 
 _FAILED_STATE = ("diverged", "step too small")
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The common part of runs with one method and one kind of rows: loop and initial record."""
+    """What runs with one method and one kind of rows have in common: the loop and initial numbers."""
 
     shape: LoopShape
     loop: Loop
@@ -69,7 +70,7 @@ def _plan(
     changes: RunChanges | None,
     watched: bool,
 ) -> _Plan:
-    """Return the plan of a run; make it for the first run with the same shape."""
+    """Return the plan of a run; runs with the same shape share the plan that the first of them makes."""
     tableau = settings.integrator.coefficients
     adaptive = tableau.control is not None
     inside = adaptive or functions.n_events > 0 or not settings.on_grid
@@ -119,7 +120,7 @@ def _plan(
     if changes and events:
         put("g", np.ones(events))
     if adaptive:
-        put("atol", np.ones(shape.sizes()["states"]))  # for the padding after the last state, too
+        put("atol", np.ones(shape.sizes()["states"]))  # also in the padding after the last state
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
         refused=-1, look=-inf, short_begin=-inf, short_end=-inf, resolved=inf,
@@ -139,7 +140,10 @@ def sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
 
 
 def _sparse_fields(functions: Functions, sizes: tuple[int, int, int] | None) -> dict[str, int]:
-    """Return the sizes of sparse equations, for all configurations, and the address of the first tables."""
+    """Return the fields of the control record for sparse equations.
+
+    They are the ``sizes``, which hold for all configurations, and the address of the first one's tables.
+    """
     if sizes is None or functions.structure is None:
         return {}
     found = dict(zip(("n_unknowns", "n_entries", "n_factors"), sizes, strict=True))
@@ -157,7 +161,7 @@ _OWN_FIELDS = (
 
 
 def _by_configuration(changes: RunChanges, states: int) -> np.ndarray:
-    """Return tolerances, a row per configuration; 1 for states that a configuration lacks."""
+    """Return tolerances of states, a row per configuration; they are 1 where a configuration has no state."""
     found = np.ones((changes.count, states))
     for row, given in zip(found, changes.tolerances, strict=True):
         row[: len(given)] = given
@@ -175,7 +179,7 @@ class _PreparedRuns:
     workspace: np.ndarray  # the loop's numbers; from ``length`` on, the first log of events
     length: int
     control: Control
-    times: np.ndarray | None  # of all rows, then infinity; read-only; None if there are too many rows
+    times: np.ndarray | None  # of all rows, then infinity; read-only; None if the rows are allocated in parts
 
 
 def _prepare_runs(
@@ -308,7 +312,7 @@ class CompiledRun:
 
     @property
     def loops(self) -> list[Loop]:
-        """The loop of the method; of `auto`, the loops of both methods."""
+        """The loop of the method; for `auto`, the loops of both methods."""
         if not self.shape.watched:
             return [self._loop]
         settings, jumps = self.settings.with_method(STIFF), self._stops is not None
@@ -372,7 +376,7 @@ class CompiledRun:
         return bool(self.control.status != Reason.LACKING)
 
     def try_change_again(self) -> None:
-        """Set the loop to repeat, from its beginning, the change for which a table entry was missing."""
+        """Make the loop begin the change of configuration again for which a table entry was missing."""
         self.control.status, self.control.phase, self.control.changing = Reason.RUNNING, Phase.ARRIVED, 1
 
     def take_closed_motion(self, motion: np.ndarray) -> None:
@@ -393,7 +397,7 @@ class CompiledRun:
         )  # fmt: skip
 
     def drop_rows(self) -> None:
-        """Drop the references to rows and log; a result made before keeps them."""
+        """Drop the references to rows and log; a result that was made before still has them."""
         self._times, self._rows, self._log = _NO_ROWS, _NO_ROWS, None
 
     def _put(self, name: str, values: np.ndarray) -> None:
@@ -456,9 +460,9 @@ class CompiledRun:
         return int(min((control.t_end - control.t0) / control.step + 3, _MOST_ROWS_AT_ONCE))
 
     def advance(self, steps: int) -> Reason:
-        """Try at most ``steps`` steps; return why the loop stopped: PAUSED, or the reason of an end.
+        """Try at most ``steps`` steps; return why the loop stopped, PAUSED if it has tried all of them.
 
-        FULL is an end if no more rows can be allocated.
+        FULL is returned only if no more rows can be allocated.
         """
         self.control.budget = steps
         while (reason := self._loop(self.control, self._at)) is Reason.FULL:
@@ -496,7 +500,7 @@ class CompiledRun:
 
     @property
     def tried(self) -> int:
-        """Steps taken or rejected so far."""
+        """The number of steps taken or rejected so far."""
         found: int = self.control.steps + self.control.rejected
         return found
 
@@ -504,7 +508,7 @@ class CompiledRun:
         control, filled, kinds = self.control, self.control.filled, self._functions.kinds_at
         calm = filled < _SEARCHED and bool(kinds) and not self._loop.may_jump(control, self._at, kinds)
         times, rows = self._times, self._rows
-        if (spare := len(times) - filled) > _SPARE:  # the array of rows may move
+        if (spare := len(times) - filled) > _SPARE:  # resizing may move the array in memory
             rows.resize((filled, self._functions.n_outputs), refcheck=False)
             if times is not self._times_given:  # other runs share that array
                 times.resize(filled, refcheck=False)

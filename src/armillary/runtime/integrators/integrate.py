@@ -1,7 +1,7 @@
-"""One integration: settings and a start enter the compiled loop.
+"""One integration by the compiled loop.
 
 Each call of the loop takes about a tenth of a second, so that Ctrl-C takes effect and progress can be shown.
-The numbers do not depend on the calls: the loop continues exactly where it stopped.
+The results do not depend on the number of calls: the loop continues exactly where it stopped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from armillary.solver.thresholds import FIRST_STEPS
 Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # a function of time, state and memory
 Supply = Callable[[CompiledRun], RunChanges]  # returns tables with the entry that a run lacks
 CHUNK_SECONDS = 0.1
-# Constants, since each access to a member takes time.
+# These members of an enumeration are constants of the module, since each access to a member takes time.
 _LACKING, _PAUSED, _OTHER_METHOD = Reason.LACKING, Reason.PAUSED, Reason.OTHER_METHOD
 _STATUS: dict[Reason, IntegrationStatus] = {
     Reason.FINISHED: "finished",
@@ -60,13 +60,13 @@ def integrate(
 
     Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
     ``progress`` is called about ten times a second with the time reached. ``stepping`` is for redundant
-    coordinates, with methods "staggered" and "projected". ``stops`` are the times at which inputs jump; steps
-    end there. ``changes`` has the configurations that the run may enter, ``supply`` adds further ones, and
-    ``begin`` chooses the first one. ``lasts`` is a function of time, state and memory; the run ends soon
-    after it becomes false.
+    coordinates, with methods "staggered" and "projected". ``stops`` are times at which steps must end, since
+    inputs jump or have kinks there. ``changes`` has the configurations that the run may enter, ``supply``
+    adds further ones, and ``begin`` chooses the first one. ``lasts`` is a function of time, state and memory;
+    the run ends one step after it becomes false.
 
     The last step is shortened if necessary. Memory is updated at the start of every step. A row shows the
-    state and memory with which the next step begins; at an event, state and memory after the event.
+    state and memory with which the next step begins; at an event, these are state and memory after the event.
     Divergence, Ctrl-C, events that come faster and faster, and too many rows for memory end the run with a
     status. Errors are raised only for wrong input, and for Ctrl-C while the loop is compiled, when there are
     no results to keep.
@@ -102,8 +102,9 @@ def drive(
 ) -> Integration:
     """Advance a run to its end or until it is interrupted; return its results.
 
-    With ``lasts`` the run ends a step after this becomes false. ``supply`` adds table entries that the run
-    lacks for a change of configuration; an error in it ends the run there. A run by `auto` begins with an
+    If ``lasts`` is given, the run ends one step after this function becomes false. ``supply`` adds table
+    entries that the run lacks for a change of configuration; if it raises an error, the run ends there, and
+    the message is the ``failure`` of the result. A run by `auto` begins with an
     explicit method; a linearly implicit method takes over while the run is stiff
     (solver/linearly_implicit.py).
     """
@@ -148,7 +149,7 @@ def _advance_to_end(
         while run.tried < max_steps:
             began = time.perf_counter()
             reason = run.advance(min(chunk, max_steps - run.tried))
-            # without the time of reports, so that slow reports do not shorten chunks
+            # This time excludes the reports of progress, so that slow reports do not shorten the chunks.
             seconds = max(time.perf_counter() - began, 1e-6)
             if reason is _OTHER_METHOD or (reason is _LACKING and supply):
                 return None

@@ -1,4 +1,4 @@
-"""What enters and leaves an integration: completed settings with a method and the times of rows, results."""
+"""Input and output of an integration: settings with a method and the times of rows, functions, results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from armillary.untyped import Given
 
 # Larger results are refused as mistakes, since they could exhaust the machine's memory.
 MOST_BYTES = 4 * 2**30
-_GOOD_ROWS = 1e6  # rows of the run with the sample time that an error proposes
+_GOOD_ROWS = 1e6  # number of rows with the ``sample`` that an error message proposes
 
 
 def most_rows(outputs: int) -> int:
@@ -69,7 +69,10 @@ def _round_up(seconds: float) -> float:
 
 
 class SampleTimes:
-    """The times of rows: t₀ + i·sample up to the end, given times, or with None the end of every step.
+    """The times of rows.
+
+    A number ``sample`` gives the times t₀ + i·sample up to the end, an array gives the times themselves, and
+    None gives the end of every step.
 
     Each time is computed from i, not from the time before it, which would accumulate rounding. The last time
     equals the end if they differ only by rounding.
@@ -126,7 +129,10 @@ class SampleTimes:
         return bool(np.all((near | (self.given == self.t_end)) & self._meets_end(self.given, step)))
 
     def _meets_end(self, times: np.ndarray, step: float) -> np.ndarray:
-        """Return which times are the end or clearly before it; a grid point near the end moves to the end."""
+        """Return which times are the end or clearly before it.
+
+        A time between them is no end of a step, since the loop moves a grid point near the end to the end.
+        """
         found: np.ndarray = (times == self.t_end) | (times < self.t_end - 2 * SNAP * step)
         return found
 
@@ -142,11 +148,14 @@ def _check_times(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
     return times
 
 
-ROWS = 1000  # intervals between rows of an adaptive run without ``sample``, also for metrics
+ROWS = 1000  # number of intervals between rows of an adaptive run without ``sample``
 
 
 class IntegrationSettings(RunSettings):
-    """The settings of one integration, made by `complete_settings`; each part of a run has its own times."""
+    """The settings of one integration, made by `complete_settings`.
+
+    If a run consists of several integrations, the settings of each have its own start and end.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,7 +181,7 @@ class IntegrationSettings(RunSettings):
 
     @cached_property
     def on_grid(self) -> bool:
-        """Whether all rows are at ends of fixed steps, none inside a step."""
+        """Whether all rows are at ends of fixed steps."""
         return self.samples.on_grid(self.step or inf)
 
     @cached_property
@@ -191,9 +200,9 @@ class IntegrationSettings(RunSettings):
             found = np.append(found, self.t_end)
         if times.given is None and not np.all(np.diff(found) > 0):
             raise ArmillaryError(
-                f"times that are {times.interval:g} s apart vanish beside t0 = {self.t0:g} s: numbers there "
-                f"are {np.spacing(max(abs(self.t0), abs(self.t_end))):.2g} s apart; start at a "
-                "t0 nearer to zero"
+                f"times that are {times.interval:g} s apart are not distinct near t0 = {self.t0:g} s: "
+                f"floating-point numbers there are {np.spacing(max(abs(self.t0), abs(self.t_end))):.2g} s "
+                "apart; start at a t0 nearer to zero"
             )
         found.flags.writeable = False
         return found
@@ -236,8 +245,10 @@ class IntegrationSettings(RunSettings):
 def complete_settings(
     settings: RunSettings, family: str = "", *, contacts: bool = False
 ) -> IntegrationSettings:
-    """Return settings in which all values are numbers and the method is chosen; a given method must belong to
-    the ``family``.
+    """Return settings in which all values are numbers and the method is chosen.
+
+    A given method must belong to the ``family``, the name of a group of methods for one kind of equations.
+    With ``contacts``, adaptive steps are at most the part LONGEST_WITH_CONTACTS of the run.
     """
     if type(settings.method) is str and settings.method in FORMER_METHODS:
         settings = replace(settings, method=replace_former_method(settings.method))
@@ -295,17 +306,18 @@ class Functions:
     solve: int = 0  # for redundant coordinates
     residuals: int = 0
     structure: SparseStructure | None = None  # of the linear equations of implicit steps, if sparse
-    partial_rates: int = 0  # for linearly implicit methods; 0: they use differences
+    # partial derivatives of the rates, for linearly implicit methods; 0: differences replace them
+    partial_rates: int = 0
     evaluate_end: int = 0  # normalised state, rates and event functions at the end of a step
-    driven: bool = False  # inputs come from data over time; slopes by time need differences
+    driven: bool = False  # inputs come from data over time, so derivatives of rates by time are differences
     n_states: int = 0
-    n_own: int = 0  # states of the motion, which come before its derivatives; 0: all
+    n_own: int = 0  # number of states of the motion; derivatives of the motion follow them; 0: all states
     n_outputs: int = 0
     n_memory: int = 0
     n_events: int = 0
     event_directions: tuple[int, ...] = ()  # −1 falling, +1 rising, 0 both; empty: all 0
     event_terminal: tuple[float, ...] = ()  # 1: the run ends there, 2: LANDING; empty: all 0
-    # for `may_jump`; see loop.py
+    # which speeds have the same dimension and units (`SpeedPlaces.table`), for `may_jump` of loop.py
     speed_kinds: np.ndarray | None = field(default=None, repr=False, compare=False)
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
 
@@ -320,7 +332,7 @@ class Functions:
         assert self.structure is not None
         return self.structure.packed_tables()
 
-    # The common parts of runs, by kind of run: see compiled_run.py.
+    # What runs of one kind have in common: `_Plan` by shape, `_PreparedRuns` by method (compiled_run.py).
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
 
@@ -348,12 +360,12 @@ class Outlook(NamedTuple):
 class RunChanges:
     """The configurations that a run may enter inside its loop; solver/llvm/layout.py defines the tables.
 
-    ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
-    first one. ``complete`` tables have the sections of changes, which are not compiled for runs that never
-    change. ``normalises`` states whether some configuration corrects its state after each step.
-    ``tolerances`` are those of the states by configuration, if each state has its own. ``sparse`` has the
-    numbers of unknowns, entries and factors of the largest sparse equations of implicit steps. ``owners``
-    keeps the memory at the addresses alive.
+    ``states`` and ``events`` are the largest numbers of states and events of a configuration; ``start`` is
+    the number of the first configuration. ``complete`` states whether the tables have the sections that
+    change configurations, which are not compiled for runs that never change. ``normalises`` states if some
+    configuration corrects its state after each step. ``tolerances`` are the tolerances of states by
+    configuration, if each state has its own. ``sparse`` has the numbers of unknowns, entries and factors of
+    the largest sparse equations of implicit steps. ``owners`` keeps the memory at the addresses alive.
     """
 
     shape: ChangeShape
@@ -378,19 +390,18 @@ class RunChanges:
 
 class Lack(NamedTuple):
     """The table entry that a run lacks for a change of configuration (solver/changes.py), and the state of
-    the run: the numbers of the present and of the needed configuration, the locks after the simultaneous
-    events and during their impulse, the rows and dependent speeds of a choice, the events, and the motion.
+    the run.
     """
 
-    what: int
-    known: int  # configurations in its tables
-    present: int
-    configuration: int
-    member: int
-    after: list[bool]
-    held: list[bool]
-    choice: list[tuple[int, int]]
-    events: list[int]
+    what: int  # the kind of entry
+    known: int  # number of configurations in the run's tables
+    present: int  # number of the present configuration
+    configuration: int  # number of a configuration with the locks for which the entry is missing
+    member: int  # index of the missing choice of dependent speeds for these locks
+    after: list[bool]  # locks after the simultaneous events
+    held: list[bool]  # locks during the impulse of these events
+    choice: list[tuple[int, int]]  # rows and their dependent speeds
+    events: list[int]  # numbers of the events
     t: float
     motion: np.ndarray
     memory: np.ndarray
@@ -406,8 +417,8 @@ class Integration:
     ("events accumulate"). `events` lists (time, number) in order, `changes` (time, number) of the
     configurations that were entered, `passages` (time, length) of the steps across singular configurations.
     `refused_event` is an event that cannot happen at the end, or the event of lost rank if no step led across
-    a singular configuration. `failure` is the reason why a change of configuration failed. `calm` states that
-    speeds certainly do not jump in the rows.
+    a singular configuration. `failure` is the reason why a change of configuration failed. `calm` is True if
+    the rows certainly show no jump of a speed.
     """
 
     time: np.ndarray
@@ -428,6 +439,6 @@ class Integration:
     failure: str = ""
     outlook: Outlook | None = None
     calm: bool = False
-    near: float = 0.0  # rows this close to the event at the end show the state after it
+    near: float = 0.0  # rows within this time of the event at the end show the state after it
     changeovers: list[tuple[float, str]] = field(default_factory=list)  # times and methods that took over
     last_row: np.ndarray | None = None  # the row at that event, if the state alone does not determine it

@@ -55,7 +55,7 @@ from armillary.runtime.start.derivatives import ExpressionDerivatives, StartDeri
 from armillary.runtime.start.initial import OnStart, Place, initial_memory, values_from_hook, vector
 from armillary.runtime.start.redundant import RedundantStart
 from armillary.settings import Initial, RunSettings
-from armillary.solver.llvm import contact_code as contact_code  # implements blocks of programs
+from armillary.solver.llvm import contact_code as contact_code  # adds the block functions of contacts
 from armillary.solver.llvm.layout import Scheme
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion import MotionPicture
 
 
-# ε in units of time over the total mass: constraints may slip by 1e-10 of the motion that their forces would
-# cause in the whole system in a second.
+# ε times the total mass, in s: constraints may slip by 1e-10 of the motion that their forces would cause in
+# the whole system in a second.
 EPSILON = 1e-10
 
 
@@ -148,7 +148,7 @@ class CompiledRedundantModel(CompiledModel):
         return start.state(initial)[: self.layout.first_acceleration]
 
     def check_start(self, initial: DataMapping) -> None:
-        """Raise an error for names that have no initial value; only a run checks that values agree."""
+        """Raise an error for names that have no initial value; only a run checks that loops can be closed."""
         known = self.equations.start_names
         checked_names(initial, known, "there is no coordinate, speed or state", ParameterError)
 
@@ -181,7 +181,7 @@ class CompiledRedundantModel(CompiledModel):
         for row, name in zip(B, self.equations.constraints, strict=True):
             size = float(np.linalg.norm(row))
             left = row.copy()
-            for _ in range(2):  # the second time removes rounding errors of the first
+            for _ in range(2):  # the second pass removes rounding errors of the first
                 for b in basis:
                     left -= (b @ left) * b
             if np.linalg.norm(left) <= 1e-9 * max(size, 1e-300):
@@ -332,7 +332,9 @@ class CompiledSensitiveModel(CompiledModel):
 
     @property
     def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The derivatives at every start, ones and zeros; `None` if each start must compute its own."""
+        """The derivatives of states and of memory at a start, if they are the same ones and zeros at all
+        starts; else `None`.
+        """
         starts, moved = self._starts, self.equations.directions
         four = [start + k for start in self.equations.program.quaternions for k in range(4)]
         if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
@@ -412,8 +414,9 @@ class CompiledSensitiveModel(CompiledModel):
         return place._replace(memory=self._extend_memory(place.memory, found.memory), along=along)
 
     def _name_initial_values(self, initial: Initial) -> Initial:
-        """Return initial values with all variables of differentiation; omitted values are those of the
-        description.
+        """Return initial values by name, with all values by which the motion is differentiated.
+
+        Values that are left out are those of the description.
         """
         directions = self.equations.directions
         varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]
@@ -421,8 +424,8 @@ class CompiledSensitiveModel(CompiledModel):
             guessed = {q.data.name for q in self.equations.reduction.corrections}
             if wrong := [d.name for d in varied if d.name in guessed]:
                 raise ParameterError(
-                    f"in a whole initial state '{wrong[0]}' is a first guess, so it has "
-                    "no derivatives; give initial values by name"
+                    f"in a whole initial state '{wrong[0]}' is only a first guess, which is changed until "
+                    "the loops are closed, so a motion has no derivatives by it; give initial values by name"
                 )
             return initial
         described = {s.data.name: value for s, value in self.equations.system.initial.items()}
@@ -430,7 +433,7 @@ class CompiledSensitiveModel(CompiledModel):
         return {d.name: described[d.name] / d.factor for d in varied} | said
 
     def further_states(self, instance: Instance, place: Place) -> np.ndarray:
-        """Return the derivatives S of a state."""
+        """Return the derivatives S of a state as one vector."""
         n, columns = len(self.coordinate_names), len(self.directions)
         if place.along is None:
             return np.zeros(columns * len(self.base.equations.program.state))
@@ -451,7 +454,11 @@ class CompiledSensitiveModel(CompiledModel):
         return None if conversion is None else ExpressionDerivatives(conversion)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
-        """Return derivatives of all coordinates, speeds and states, for other independent speeds."""
+        """Return derivatives of all coordinates, speeds and states, a row per parameter or initial value.
+
+        From them follow the derivatives of a state with other independent speeds. Return None for a system
+        without constraints, whose independent speeds never change.
+        """
         if not self.equations.reduction.rows:
             return None
         values: ValueTable = self.inside(instance.parameters)

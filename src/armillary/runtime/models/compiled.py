@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Compiler(Protocol):
-    """A function that compiles further equations of a system with the options of the first ones."""
+    """A function that compiles further equations of a system with the options of the first compilation."""
 
     def __call__(
         self, equations: DerivedEquations, *, base: CompiledModel | None = None
@@ -92,7 +92,7 @@ class CompiledModel(ConfiguredProgram):
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """Return [q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own.
+        """Return [q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and the user's states.
 
         ``memory`` has inputs and memories by name, as for ``simulate``, or all of them as numbers in the
         model's own units. A contact without a status in ``memory`` gets the status that follows from the
@@ -111,8 +111,8 @@ class CompiledModel(ConfiguredProgram):
         memory: Given = None,
         states: Given = None,
     ) -> np.ndarray:
-        """Return u̇ at coordinates q, speeds u and states of the user's own; without ``states`` these have
-        their initial values.
+        """Return u̇ at coordinates q, speeds u and the user's ``states``, which are their initial values if
+        left out.
         """
         if self.base is not self:
             return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
@@ -162,9 +162,10 @@ class CompiledModel(ConfiguredProgram):
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """Return a state from values by name (other values are those of the description), or from all values
-        in order. Euler parameters are normalised, loops are closed, and speeds corrected to satisfy the
-        constraints.
+        """Return a state from some values by name, or from all values in order.
+
+        Values that are left out are those of the description. Euler parameters are normalised, loops are
+        closed, and speeds are corrected to satisfy the constraints.
         """
         instance = Instance(self, self.parameter_table.check_given(parameters))
         return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))

@@ -139,7 +139,7 @@ class CompiledProgram:
 
     @cached_property
     def independent_speeds(self) -> np.ndarray:
-        """Numbers of the system's speeds that are states of this program, in the order of the state."""
+        """Indices of the independent speeds among the system's speeds, in the order of the state."""
         number = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
         return np.array([number[name] for name in self.speed_names], dtype=int)
 
@@ -229,13 +229,14 @@ class CompiledProgram:
 _WHOLE, _ADDRESSES = ctypes.c_int64, ctypes.c_void_p
 _PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_ADDRESSES] * 4)
 _ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_ADDRESSES] * 5)
-_THREAD = 2_000_000  # least operations per thread: half a millisecond; the start of a thread takes 0.1 ms
-# Most operations of functions of several points that LLVM optimises; it only translates longer ones. That
-# takes 0.7 of the time to compile the Jacobian of a car (10,400 operations), 0.6 of that of a quadruped
-# (14,000); an evaluation takes 1.12 and 1.23 of the time. An arm (3,000) would gain 0.15 s, and take 1.3 of
-# the time.
+# Least number of operations per thread. They take half a millisecond; the start of a thread takes 0.1 ms.
+_THREAD = 2_000_000
+# LLVM optimises functions of several points up to this number of operations, and only translates longer ones.
+# Without optimisation the Jacobian of a car (10,400 operations) compiles in 0.7 of the time and the Jacobian
+# of a quadruped (14,000) in 0.6 of it; an evaluation takes 1.12 and 1.23 times as long. The Jacobian of an
+# arm (3,000) would compile 0.15 s sooner, and an evaluation would take 1.3 times as long.
 OPTIMISED = 5000
-_LONGEST = 4000  # most inputs and results, on the stack, of a function that is compiled for vectors
+_LONGEST = 4000  # most inputs and results of a function compiled for vectors, which has them on the stack
 _CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_ADDRESSES] * 2)
 _WHOLE_FUNCTION = """
 define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
@@ -269,12 +270,12 @@ class ModelFunctions:
     """Named functions of time, state, memory, parameters and further inputs, as machine code.
 
     ``functions`` has the expressions of each function, without dimensions and without dependent speeds or
-    accelerations. ``inputs`` are their symbols besides the state, in the order of the given numbers;
-    ``per_state`` gives, for each state, an input that belongs to it, such as a weight of its rate.
+    accelerations. ``inputs`` are further symbols of these expressions, in the order in which calls give their
+    values; ``per_state`` gives, for each state, an input that belongs to it, such as a weight of its rate.
     ``continued`` has, for some functions, code that appends further results. ``placed`` are further functions
     that put results of another function into matrices.
     ``many`` compiles only for evaluation at many points: ``rows`` then computes as many points together as
-    fit into a vector. Two points in a vector take 0.6 of the time of two points one by one (N1).
+    fit into a vector. On a Neoverse N1 two points in a vector take 0.6 of the time of two single points.
     """
 
     def __init__(
@@ -313,7 +314,8 @@ class ModelFunctions:
             return
         text = "\n".join([process_text(program), *parts, precompute_rows(), *map(function_rows, names)])
         self._code = Compiled(text)
-        self._foreign = holds_addresses(text)  # such code may have its own state
+        # Code that holds addresses may call objects with a state of their own, so it runs in one thread.
+        self._foreign = holds_addresses(text)
         self._places = {name: _PLACE(self._code.address(name)) for name in names}
         self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in names}
 
@@ -483,9 +485,9 @@ class ModelFunctions:
     ) -> np.ndarray:
         """Return the matrices of a function that is linear in its inputs, one per point.
 
-        A matrix has a column per input. With ``shared`` the last inputs are the results of that function,
-        which is computed once for all columns of a point. Time, state, memory and constants are common to all
-        points, or have a leading axis.
+        A matrix has a column per input. ``shared`` is the name of a function whose results are the last
+        inputs; it is computed once for all columns of a point. Time, state, memory and constants are common
+        to all points, or have a leading axis of points.
         """
         n = self._inputs - (self._lengths[shared] if shared else 0)
         given = np.eye(n, self._inputs)
@@ -510,7 +512,7 @@ def _pad(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SpeedPlaces:
-    """All speeds of a system, in its order."""
+    """Where all speeds of a system are among the outputs, in the system's order."""
 
     columns: np.ndarray  # indices among the outputs
     factors: np.ndarray  # from stated units to the model's units

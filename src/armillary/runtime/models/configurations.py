@@ -1,4 +1,4 @@
-"""The programs of one system by configuration: other dependent speeds, joints locked and unlocked.
+"""The programs of one system, by configuration: by locked joints and choice of dependent speeds.
 
 Each configuration has its own program, which is derived and compiled when a run first needs it, then kept.
 """
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed
-# factor on the limit of a poor choice: a step that should end at the limit may end just before it
+# Factor on the limit below which a choice of dependent speeds is poor: a step that should end at the limit
+# may end just before it.
 NEARLY = 1.001
 
 
@@ -42,7 +43,7 @@ class Configurations:
         self._models = models
         self._instances: dict[Configuration, Instance] = {first: instance}
         self._rating_constants: dict[frozenset[str], np.ndarray] = {}
-        # The tables of run_changes.py (which imports this file), with the value of `so_far` at their making.
+        # The value of `so_far` and the tables that run_changes.py, which imports this file, made from it.
         self.changes: tuple[tuple[int, int, bool], Any] | None = None
 
     def __getitem__(self, configuration: Configuration) -> Instance:
@@ -61,7 +62,10 @@ class Configurations:
         self[configuration]
 
     def rating_constants(self, locked: frozenset[str]) -> np.ndarray:
-        """Return the constants of the ratings of choices with given locks; compute them at the first call."""
+        """Return the constants of the code that rates choices of dependent speeds with given locks.
+
+        They are computed at the first call.
+        """
         if locked not in self._rating_constants:
             rated, inside = self._models[self.first].choices(locked), self[self.first].changes.inside()
             assert rated is not None
@@ -70,7 +74,7 @@ class Configurations:
 
     @property
     def parameters_key(self) -> bytes | None:
-        """A key that is equal for equal parameters; `None` if the parameters were not converted."""
+        """A key that is equal for equal parameters; `None` without values in the model's own units."""
         return None if self._inside is None else self._inside.tobytes()
 
     @property
@@ -79,7 +83,7 @@ class Configurations:
         return list(self._models)
 
     def exchange_text(self, before: Configuration, after: Configuration) -> str:
-        """Return the words for an exchange of dependent speeds; "" if they stay the same."""
+        """Describe an exchange of dependent speeds; return "" if they stay the same."""
         texts, exchange = self._models[self.first].exchange_texts, (before, after)
         if exchange not in texts:
             gone, now = (set(self[c].equations.dependents) for c in exchange)
@@ -101,9 +105,10 @@ class Configurations:
     def tolerances(
         self, configuration: Configuration, atol: float | Sequence[float]
     ) -> float | Sequence[float]:
-        """Return the tolerances of a configuration's states, from the first configuration's by name.
+        """Return the tolerances of a configuration's states, from the tolerances of the first configuration.
 
-        A speed that is no state of the first configuration gets the least tolerance of its speeds.
+        States are found by name. A speed that is no state of the first configuration gets the least tolerance
+        of that configuration's speeds.
         """
         if type(atol) is float or configuration == self.first or not np.ndim(atol):
             return atol
@@ -143,10 +148,11 @@ def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bo
 
 
 def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[str] = ()) -> bool:
-    """Return whether the integration loop can adjust speeds after an event, which must have no locks.
+    """Return whether the integration loop can adjust speeds after an event so that constraints hold again.
 
-    All values for which kinematic loops are closed again must be dependent speeds or in ``places``, and a
-    motion must determine all speeds that the event sets.
+    The event must not lock or unlock. All values that it sets and after which kinematic loops are closed
+    again must be dependent speeds or in ``places``. All speeds that it sets must follow from the motion
+    before it.
     """
     reclosing = set(reclosing_names(event, equations))
     if event.lock or event.unlock or not reclosing or not reclosing <= {*equations.dependents, *places}:
@@ -156,7 +162,7 @@ def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[
 
 
 def reclosing_names(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Return the names that an event sets and for which loops are closed again."""
+    """Return the names of the values that an event sets and after which loops are closed again."""
     constraints = equations.system.constraints.values()
     if not constraints or not event.changes:
         return []

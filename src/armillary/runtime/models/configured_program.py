@@ -72,7 +72,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @cached_property
     def row_energy(self) -> Callable[[Values], list[NumericValue]]:
-        """The kinetic energy from values by name, for the same search."""
+        """The kinetic energy as a function of values by name, for the search of motions without mass."""
         return energy_function(self.equations)
 
     @kept_with_owner
@@ -134,7 +134,7 @@ class ConfiguredProgram(CompiledProgram):
     def compile_configurations(self) -> int:
         """Derive and compile all configurations of ``eom.configurations``; return their number.
 
-        Without this call a run does so when it first meets a configuration.
+        Without this call, a configuration is derived and compiled when a run first needs it.
         """
         table = configurations_of(self.base.equations)
         for entry in table:

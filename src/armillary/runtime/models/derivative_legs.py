@@ -3,7 +3,7 @@
 The loop of a leg ends where other dependent speeds are required. The state there, with its derivatives, is
 the start of the next leg, in another program. The solver of the program without derivatives chooses the
 speeds. Derivatives cannot pass singular configurations, where constraints lose rank; a run of the motion
-alone finds the times of these.
+alone finds the times at which these are passed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DerivativeLegs(ConfigurationRun):
     """A run in progress: its place, its configuration and the next legs."""
 
     shown = -inf  # the time of the last row
-    near = 0.0  # rows this close to the place of an event get its time
+    near = 0.0  # rows within this time after the event that began the leg are evaluated at the event
 
     def __init__(
         self,
@@ -125,7 +125,8 @@ class DerivativeLegs(ConfigurationRun):
         self.near, at = 0.0, result.t_stop
         changing = [e for e in happened if e.name in INTERNAL_EVENTS]
         if result.status == "event" and changing:  # rows at this time show the state after it
-            # An event is located just after its zero; rows within rounding of it get its time.
+            # An event is located just after the zero of its function; rows that differ from it by rounding
+            # get its time.
             self.near = result.near or 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
             before = result.time < result.t_stop - self.near
             result = replace(result, time=result.time[before], samples=result.samples[before])
@@ -170,7 +171,7 @@ class DerivativeLegs(ConfigurationRun):
         t, ends = self.place.t, [self.t_end]
         if self.stretch is not None:
             ends.append(self.stretch.begin if t < self.stretch.begin else self.stretch.end)
-        elif self.grid and t > self.t0:  # first back to the grid of steps
+        elif self.grid and t > self.t0:  # A leg from between two grid points ends at the next grid point.
             grid = self._on_grid(t)
             ends += [grid] if grid > t else []
         return min(ends)
@@ -236,7 +237,10 @@ class DerivativeLegs(ConfigurationRun):
         return integrate_leg(plain, place, leg, None, single_changes(plain), lasts=lasts)
 
     def _derivatives_end(self, plain: Instance, result: Integration) -> float:
-        """Return the latest end of a leg, from the motion alone: the start of a step across a singularity."""
+        """Return the latest time at which a leg with derivatives must end.
+
+        It is the start of the step in which the motion alone (``result``) passes a singular configuration.
+        """
         t = self.place.t
         if result.refused_event is not None:
             refuse_derivatives(plain, result.t_stop)

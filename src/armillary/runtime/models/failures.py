@@ -19,8 +19,8 @@ configuration, but then the energy stays smooth.) All measures are dimensionless
 In most systems the links' own inertias keep all pivots from falling so far in any configuration
 (`Instance.masses_suffice`); then there is no search.
 
-With constraints, pivots are taken from the tree without them: M is singular on the admissible speeds only if
-M itself is singular, and the constraints must allow the motion without mass.
+With constraints, the pivots are those of the tree without constraints. The mass matrix M, restricted to
+admissible speeds, is singular only if M itself is singular and the constraints allow the motion without mass.
 """
 
 from __future__ import annotations
@@ -54,13 +54,14 @@ from armillary.solver.thresholds import (
 )
 from armillary.untyped import Given
 
-_JUMPS = 5  # first jumps of speeds in a run that are checked
-_BURST = 100.0  # ratio of kinetic energy to earlier rows that shows a step across a singular mass matrix
-_SMALL = 1e-3  # share of the run's median speed; smaller speeds may grow fast at the start of a motion
-_HELD = 1e-2  # constraints that resist a motion of size one by at least this exclude it
-# rows that each run counts besides its own, and the count of all runs above which masses_suffice is computed
+_JUMPS = 5  # number of jumps of speeds that are checked, the first ones of a run
+_BURST = 100.0  # growth of kinetic energy between rows that shows a step across a singular mass matrix
+_SMALL = 1e-3  # part of the run's median speed; speeds below it may grow fast, as at the start of a motion
+_HELD = 1e-2  # constraints exclude a motion of size one if they resist it by at least this
+# A run counts as its number of rows plus _EACH. When the sum over all runs is above _PATIENCE, masses_suffice
+# is computed.
 _EACH, _PATIENCE = 300, 100_000
-_ROWS = 20  # rows before a jump from which paths start; rows before and after it whose energy is compared
+_ROWS = 20  # number of rows before a jump from which paths start, and on each side of it to compare energies
 SINGULAR_THERE = "the mass matrix becomes singular there"
 REMEDY = (
     "give the body, or a body that hangs on it, mass or inertia there, keep the motion away from this "
@@ -69,7 +70,7 @@ REMEDY = (
 
 
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
-    """Return the number of sound rows and an error message; "" if every motion moves some mass."""
+    """Return the number of sound rows and an error message, "" if every motion moves some mass."""
     whole, failed = len(result.time), result.status in ("diverged", "step too small")
     if (result.calm and not failed) or not whole or _is_excluded(instance, whole):
         return whole, ""
@@ -98,7 +99,7 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
 
 
 def weak_start(instance: Instance, start: Place) -> str:
-    """Return the reason why a run cannot start here: a motion moves no mass; "" if it can."""
+    """Describe a motion without mass at a start, where no run can begin then; "" if there is none."""
     way = _Path(instance, start.t, _with_given_values(instance, instance.values(start)), within=0.0)
     return _MassCheck(instance, way).message([way])
 
@@ -275,7 +276,7 @@ _ACCUMULATES = "its effects come faster and faster; end the run there with stop=
 
 
 def raise_for(result: Integration, run: Given, instance: Instance, adaptive: bool) -> None:
-    """Raise an error, which has the data so far, if a run had to stop."""
+    """Raise an error with the data so far if a run had to stop."""
     if said := stuck_contacts(result, instance):
         raise SimulationError(f"{said}; the data so far are in the error's .run", run)
     culprit = _culprit(result, instance)
@@ -300,7 +301,7 @@ def raise_for(result: Integration, run: Given, instance: Instance, adaptive: boo
 
 
 def stuck_contacts(result: Integration, instance: Instance) -> str:
-    """Return why no forces or impulses of rigid contacts were admissible; "" if there were some."""
+    """Return why no forces or impulses of rigid contacts were admissible; "" if a run has not failed so."""
     system = instance.equations.system
     if not system.contacts:
         return ""
@@ -412,7 +413,8 @@ def watch_start(
 ) -> Callable[[float], None]:
     """Return a function that calls ``report``; its first call also checks that the run advances.
 
-    If a motion without mass prevents this, it raises an error. ``start`` returns the start of the run.
+    The check raises an error if a motion without mass keeps the run from advancing. ``start`` returns the
+    start of the run.
     """
     first = True
 

@@ -103,7 +103,7 @@ class Changes:
         return self._call(ENTER, t, motion, memory)
 
     def impulse(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """Return all speeds after the locks of this configuration have closed in a motion."""
+        """Return all speeds after the impulse by which the locks of this configuration close in a motion."""
         return self._call(IMPULSE, t, motion, memory)
 
     def _call(self, name: str, t: float, given: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -142,7 +142,7 @@ class Instance:
     inputs: DrivenInputs | None = None  # inputs over time; the memory has the addresses of their data
     known: np.ndarray | None = None  # the constants of these parameters, if computed before
     inside: np.ndarray | None = None  # all parameters in the model's own units, if known
-    # number of searched rows: see failures.py
+    # one number: the rows that failures.py has searched for jumps of speeds in all runs
     searched: list[int] = field(default_factory=lambda: [0], repr=False)
 
     @property

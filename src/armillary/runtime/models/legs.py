@@ -140,7 +140,9 @@ def _violation(instance: Instance, result: Integration, k: int) -> int:
     return 0
 
 
-TOO_NEAR = 2e-2  # motion in sizes: a leg cannot pass a singularity that is nearer to its start
+# A leg cannot pass a singularity if the motion from its start to there is less than this part of the
+# coordinates' sizes.
+TOO_NEAR = 2e-2
 
 
 def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
@@ -163,8 +165,8 @@ def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
 def _interruption(instance: Instance, t: float, begin: Place) -> str:
     """Return why a step across a singularity was too short for an accurate result; "" if it was not.
 
-    Either input data jump or bend near the singularity, or the leg begins near it. Rounding errors grow with
-    the third power of the inverse distance.
+    There are two causes: input data jump or have a kink near the singularity, or the leg begins near it.
+    Rounding errors of a step across grow with the inverse third power of its length.
     """
     rates, _ = instance.sized_rates(begin)
     usual = STRIDE / max(float(np.max(np.abs(rates), initial=0.0)), 1e-300)  # seconds
@@ -174,12 +176,12 @@ def _interruption(instance: Instance, t: float, begin: Place) -> str:
     if apart < usual:
         return (
             f"input '{name}' jumps or bends at t = {when:.6g} s, so close to the singular configuration that "
-            "every accurate step across it contains this time: let it be earlier or later"
+            "every accurate step across it contains this time: let the input jump or bend earlier or later"
         )
     if t - begin.t < TOO_NEAR / STRIDE * usual:
         return (
             f"the motion begins at t = {begin.t:.6g} s, so close before the singular configuration that "
-            "rounding spoils a step across: begin farther before it, or beyond it"
+            "rounding errors spoil a step across it: begin farther before it, or beyond it"
         )
     return ""
 
@@ -252,7 +254,7 @@ class ConfigurationRun:
         self.configuration = configurations.first  # in which the run begins
         self.legs = RunLegs(configurations[self.configuration])
         outputs = len(self.legs.instance.model.output_names)
-        check_rows(settings.samples, settings.fixed_step, outputs)  # before their times are made
+        check_rows(settings.samples, settings.fixed_step, outputs)  # before `row_times` allocates an array
         self.times = settings.row_times
         suits, state = state is not None, self.legs.instance.pack_state(place) if state is None else state
         self.start = place, state

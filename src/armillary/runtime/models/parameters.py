@@ -46,7 +46,7 @@ class ParameterTable:
         absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
             others = [name for name in self.names if name not in missing]
-            # A dotted name is a body's mass or inertia, and not a misspelt word of a text.
+            # A name with a dot is that of a body's mass or inertia, so it is not a misspelt name.
             meant = {name: "" if "." in name else nearest(name, others) for name in missing}
             lines = [f"\n  {name}: {self.place(name)}{meant[name]}" for name in missing]
             raise ParameterError(
@@ -60,7 +60,7 @@ class ParameterTable:
     def check_given(self, given: DataMapping | None) -> dict[str, float]:
         """Return the given values in stated units; unknown and impossible ones raise errors.
 
-        None, the entry of ``model.parameters`` for a parameter without default, gives no value.
+        A value None, as ``model.parameters`` has it for a parameter without default, is left out.
         """
         named, number = table(given, "parameters=", ParameterError), self._number
         for name, value in named.items():
@@ -80,7 +80,7 @@ class ParameterTable:
         }
 
     def columns(self, given: DataMapping | None) -> tuple[DataTable, dict[str, np.ndarray]]:
-        """Return the given single values, and the arrays (of numbers or texts) in stated units."""
+        """Return the single values as given, and arrays (of numbers or texts) as numbers in stated units."""
         named = table(given, "parameters=", ParameterError)
         arrays = {}
         for name, value in named.items():
@@ -140,8 +140,9 @@ class ParameterTable:
 
 
 def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """Return the finite number of a value; convert a quantity, which must have the dimension, if known, to
-    the units of the system.
+    """Return the finite number of a value; convert a quantity to the units of the system.
+
+    A quantity must have the ``dimension``, if one is given.
     """
     if is_quantity(value):
         size, own = magnitude_in_si(value)
@@ -255,7 +256,7 @@ def negative_quantity(words: str, value: float, expression: Expr) -> str:
 
 
 def name_parameters(words: str, expression: Expr) -> str:
-    """Return the words for a quantity with the parameters that it follows from."""
+    """Return ``words``, which name a quantity, followed by the parameters on which it depends."""
     names = sorted(s.data.name for s in symbols(expression) if s.data.role == "parameter")
     return f"{words} (by {' and '.join(names)})" if names else words
 

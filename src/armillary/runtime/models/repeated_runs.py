@@ -69,7 +69,7 @@ class _InitialNames(NamedTuple):
     places: np.ndarray
     factors: np.ndarray
     named: frozenset[str]
-    agreeing: bool  # whether closing loops must also correct the speeds, or note changes of speeds
+    agreeing: bool  # whether closing loops must also make the speeds satisfy the constraints
 
 
 class RepeatedRuns:
@@ -144,8 +144,8 @@ class RepeatedRuns:
             else:
                 inside = known.factors * values
                 y[known.places], values = inside, inside.tolist()
-        # Not a dot product: with 32 numbers or more it uses vectors of 512 bits, which lower the clock of
-        # Skylake cores by 15 % for the run.
+        # This is a sum, since a dot product of 32 numbers or more uses vectors of 512 bits, which lower the
+        # clock of Skylake cores by 15 % for the run.
         if not (self._finite and isfinite(sum(values))):
             return None
         if self._angles and any([joint.is_locked(y[joint.middle]) for joint in self._angles]):
@@ -231,7 +231,7 @@ class RepeatedRuns:
         """
         settings, configurations = self._settings, self._known.configurations
         if self._changes is None:
-            assert result is not None  # one choice suits every start
+            assert result is not None  # a system with one choice of dependent speeds starts with it
             return judged_leg(self._instance, result)
         place = self._place(y, note)
         if result is not None:
@@ -241,7 +241,7 @@ class RepeatedRuns:
 
 
 class _Track:
-    """A loop with workspace for one run at a time, for repeated use."""
+    """The compiled loop with a workspace, for one run at a time; the next run uses the same workspace."""
 
     def __init__(self, runs: RepeatedRuns) -> None:
         instance, model = runs._instance, runs._model

@@ -99,7 +99,8 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
     normalises = any(instance.model.address("normalise") for instance in instances)
     for c, instance in enumerate(instances):
         addresses = _addresses(instance, alone=not complete)
-        if normalises and not addresses["normalise"]:  # a loop with all joints locked stays closed
+        # A kinematic loop whose joints are all locked stays closed; its program has no section `normalise`.
+        if normalises and not addresses["normalise"]:
             addresses["normalise"] = _no_correction().address("normalise")
         locked = known[c].locked
         if (choices := rated.get(locked)) is not None:
@@ -121,7 +122,7 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
 
 def single_changes(instance: Instance) -> RunChanges:
     """Return the tables of a single configuration; with them a loop can pass singular configurations."""
-    kept, alone = instance.model.change_figures, (1, 0, False)  # the key of a first run, without choices
+    kept, alone = instance.model.change_figures, (1, 0, False)  # the key `so_far` of a first run
     if alone not in kept:
         kept[alone] = _configuration_tables([instance.model], {})
     made = kept[alone]
@@ -184,8 +185,8 @@ def change_figures(
     """Return the tables of some configurations.
 
     ``listed`` states that a run can meet no other configurations. ``strikes`` are flags of the configurations
-    in which impulses act. Dependent speeds are chosen within ``groups``. Runs with a listed table pass
-    singular configurations if ``passing``.
+    whose locks close with an impulse. Dependent speeds are chosen within ``groups``. With ``passing``, runs
+    with a listed table can pass singular configurations.
     """
     first = every[0]
     system = first.system
@@ -202,7 +203,7 @@ def change_figures(
     shape = replace(shape, elements=max(shape.elements, elements), geometry=max(shape.geometry, geometry))
     if listed and not passing:
         shape = replace(shape, rows=0, elements=0, geometry=0)
-    elif first.reduction.rows:  # even if locks leave the first no motion, other configurations may lose rank
+    elif first.reduction.rows:  # other configurations may lose rank even if the first is locked entirely
         shape = replace(shape, passing=states)
     events = shape.own_events + 2 + len(first.reduction.rows)
     events = max(events, *(len(equations.targets.watched) for equations in every))
@@ -344,7 +345,9 @@ def speed_kinds(system: Description) -> list[int]:
 
 
 def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """Return locks, unlocks and settings of the user's events, and the speeds of `speed_settings`."""
+    """Return flags of the speeds that each event locks, unlocks, sets, and sets to values other than zero;
+    and the events and speeds of `speed_settings`.
+    """
     events = list(system.events.values())
     moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
     sets: dict[str, Sequence[Iterable[Expr]]] = {
@@ -418,10 +421,10 @@ def process_roles(equations: DerivedEquations) -> dict[str, list[int]]:
 
 
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Return the names that an event sets and the integration loop cannot set.
+    """Return the names of values that an event sets, but that the integration loop cannot set.
 
-    After setting them, kinematic loops must be closed again; or they are locked speeds that are set to
-    nonzero values and that no event releases.
+    These are values after which kinematic loops must be closed again, and locked speeds that are set to
+    nonzero values although no event releases them.
     """
     if equations.system.constraints:
         return reclosing_names(event, equations)
@@ -512,7 +515,10 @@ class ConfigurationSupply:
             if lack.what == language.LACKS_AGREEMENT:
                 _check_consistent(lack.t, present.equations.configuration, events)
             raise SimulationError(
-                self._lost_rank(lack) if lack.what == language.LACKS_RANK else "the change fails", None
+                self._lost_rank(lack)
+                if lack.what == language.LACKS_RANK
+                else "the configuration cannot be changed",
+                None,
             )
 
     def _add_configuration(self, wanted: Configuration, lack: Lack) -> None:

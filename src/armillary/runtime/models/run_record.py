@@ -133,7 +133,7 @@ def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: Run
 def recorded_run(
     blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str, adaptive: bool
 ) -> Run:
-    """Return the record of a run; raise an error if its end is not the requested one."""
+    """Return the record of a run; raise an error if the run failed or stopped before the requested end."""
     result, weakness = sound_part(legs.instance, result, adaptive)
     legs.failure = legs.failure or weakness
     run = finished_run(blank, result, stated, legs, assembly)

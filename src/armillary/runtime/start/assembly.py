@@ -1,7 +1,7 @@
 """Initial values that satisfy the constraints of a model, from rough or incomplete ones.
 
-Named values stay; the compiled functions of solver/assembly.py compute dependent values. This module fills
-their records and reports errors if loops stay open.
+Values that a user names are kept; the compiled functions of solver/assembly.py compute the others. This file
+fills the records of these functions and raises errors if loops stay open.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _NOTHING = np.zeros(1)
 _MOVED = 1e-6  # larger changes of a named coordinate are noted in the run
 _TIME, _STATUS, _PATIENCE, _AGREEING = (FIELDS[k] for k in ("t", "status", "patience", "agreeing"))
-# numbers of evaluations of the geometry: _FEW take 1 to 2 ms, after which Ctrl-C takes effect
+# Largest numbers of evaluations of the geometry: _FEW take 1 to 2 ms, after which the work continues in a
+# thread so that Ctrl-C takes effect; _ALL is never reached.
 _FEW, _ALL = 1000, 1 << 60
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
@@ -57,12 +58,12 @@ class ConstraintSizes:
         assert layout is not None
         self._place = {s: i for i, s in enumerate(program.constants)}
         self._speeds, self._rows = (
-            self._place_gradients(program.speed_sizes),
-            self._place_gradients(program.row_sizes),
+            self._split_sizes(program.speed_sizes),
+            self._split_sizes(program.row_sizes),
         )
         self._layout = layout
 
-    def _place_gradients(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _split_sizes(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the sizes (0 for constants of the program), the indices of those constants among the sizes,
         and their indices among the constants.
         """
@@ -221,7 +222,10 @@ class LoopStart:
     def problem(
         self, status: int, left: np.ndarray, named: Collection[str], rows: np.ndarray, at_event: bool = False
     ) -> str:
-        """Return why a start, or setting values at an event, failed; ``rows`` are the sizes of rows."""
+        """Return why closing the loops failed, at a start or after an event that set values.
+
+        ``left`` are the remaining gaps or residuals, and ``rows`` the sizes of rows.
+        """
         reduction = self.equations.reduction
         if status == NOT_REDUNDANT:
             return redundant_text(reduction)
@@ -265,8 +269,8 @@ class LoopStart:
         return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
 
     def leave_independent(self, named: Collection[str]) -> bool:
-        """Return whether a start with these ``named`` speeds leaves all independent speeds unchanged and
-        needs no note, if the independent speeds determine the others.
+        """Return whether all independent speeds keep their values, without a note, when loops are closed from
+        a start with ``named`` values. The independent speeds must determine the others.
         """
         redundant, dependent = self.equations.reduction.elimination.redundant, self._dependent
         return not (redundant or (self._started and not named) or any(name in named for name in dependent))
@@ -281,9 +285,10 @@ class LoopStart:
         agreeing: bool = True,
         at_event: bool = False,
     ) -> str:
-        """Close the loops on a bench from the values of a start; return a note on moved coordinates.
+        """Close the loops in the workspace ``bench`` from the values of a start.
 
-        If ``agreeing``, speeds are changed to satisfy the constraints, too.
+        Return a note on named values that were changed. If ``agreeing``, speeds are changed to satisfy the
+        constraints, too.
         """
         status = bench.close(q, u, self.flags(named), agreeing)
         if status != CLOSED:
@@ -313,7 +318,7 @@ class LoopStart:
         if not changed:
             return ""
         note = f"speeds made to agree with the constraints by changing {', '.join(changed)}"
-        remedy = "they depend on others: start those, or name these alone with initial= of the run"
+        remedy = "they depend on other speeds: start the others, or give these alone in initial= of the run"
         given = _WARNED_OF.get()
         if given is None or note not in given:
             text = f"s.start of '{self.equations.system.name}': {note}; {remedy}"
@@ -323,7 +328,7 @@ class LoopStart:
         return note
 
     def hold(self, instance: Instance, place: Place) -> bool:
-        """Return whether all constraints hold at the end of a run."""
+        """Return whether all constraints hold at a place."""
         bench = self.bench(instance, place.t, place.memory)
         found = bench.check(place.t, place.q, place.u)
         self._free.append(bench)
@@ -340,7 +345,7 @@ class LoopStart:
 
 
 class Bench:
-    """The record and workspace of one start at a time, for repeated use."""
+    """A record and workspace in which loops are closed, for one start at a time."""
 
     def __init__(self, loops: LoopStart) -> None:
         n, m = int(loops.record[FIELDS["N_COORDINATES"]]), int(loops.record[FIELDS["N_SPEEDS"]])

@@ -148,7 +148,7 @@ class DerivativesOfStart:
         return self._starts.by_name(self.values, self.q, self.u, self.states, self.memory)
 
     def _unit_quaternions(self, initial: Initial) -> None:
-        """Normalise Euler parameters e = v/|v|, v as given: de = (dv − e (e·dv)) / |v|."""
+        """Correct derivatives of Euler parameters e = v/|v|, where v is given: de = (dv − e (e·dv)) / |v|."""
         values, _ = given_values(self._starts.equations, initial)
         for start in self._starts.equations.program.quaternions:
             four = slice(start, start + 4)

@@ -98,7 +98,10 @@ class RedundantStart:
         return y
 
     def _choose_values(self, initial: Initial, y: np.ndarray) -> np.ndarray:
-        """Return a state that satisfies the constraints, from the minimal equations; named values stay."""
+        """Return a state that satisfies the constraints, by the model in minimal coordinates.
+
+        Values that ``initial`` names are kept.
+        """
         if initial is not None and not isinstance(initial, Mapping):
             return y
         model = self.model.minimal
