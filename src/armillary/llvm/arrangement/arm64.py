@@ -64,7 +64,7 @@ _ONE, _MINUS_ZERO = SPARE
 _MULTIPLY_LANES = "multiply both lanes by one"
 _FUSE_LANES = "fuse both lanes with one"
 _ADD_LANES = "add both lanes"
-_ONE_IF_SET, _UNEQUAL_ZERO = "one if set", "unequal zero"
+_ONE_IF_SET, _UNEQUAL, _UNEQUAL_ZERO = "one if set", "unequal", "unequal zero"
 # comparisons, and comparisons with exchanged operands
 _TURNED_ROUND = {"less": "greater", "not greater": "not less"}
 _PRODUCT_ALONE, _SUM_ALONE = Form("fuse with zero", 0), Form("fuse with one", 0)
@@ -225,7 +225,7 @@ def _takes_spare(operation: Operation) -> bool:
     form = operation.shape
     if form.name in _FUSIONS or (form.name in _PRODUCTS and not form.wide):
         return False
-    held = form in (_PRODUCT_ALONE, _SUM_ALONE) or form.name in (_ONE_IF_SET, _UNEQUAL_ZERO)
+    held = form in (_PRODUCT_ALONE, _SUM_ALONE) or form.name in (_ONE_IF_SET, _UNEQUAL, _UNEQUAL_ZERO)
     return held or any([minus for _, minus in operation.signed])
 
 
@@ -310,10 +310,13 @@ def _one_if_set(operation: Operation) -> list[InstructionRow]:
     return [_row(_WORDS["both"][False] | _ONE << 16, [(0, 5)], NEW, _ONE)]
 
 
-def _unequal_zero(operation: Operation) -> list[InstructionRow]:
-    """Return the comparison "not equal to zero", by a spare register."""
-    equal = _WORDS["equal zero"][operation.shape.wide] | _ONE
-    return [_row(equal, [(0, 5)], NO_RESULT, changed=_ONE), _row(_NOT | _ONE << 5, [], NEW)]
+def _unequal(operation: Operation) -> list[InstructionRow]:
+    """Return the comparison "not equal", of two values or of one with zero, by a spare register."""
+    form = operation.shape
+    zero = form.name == _UNEQUAL_ZERO
+    equal = _WORDS["equal zero" if zero else "equal"][form.wide] | _ONE
+    operands = [(0, 5)] if zero else [(0, 5), (1, 16)]
+    return [_row(equal, operands, NO_RESULT, changed=_ONE), _row(_NOT | _ONE << 5, [], NEW)]
 
 
 def _swap(operation: Operation) -> list[InstructionRow]:
@@ -343,7 +346,8 @@ _WRITERS: dict[str, Callable[[Operation], list[InstructionRow]]] = {
     "select": _select,
     "select one": _select,
     _ONE_IF_SET: _one_if_set,
-    _UNEQUAL_ZERO: _unequal_zero,
+    _UNEQUAL: _unequal,
+    _UNEQUAL_ZERO: _unequal,
     "insert": _insert,
     "swap": _swap,
     "put": _put,
