@@ -1,6 +1,6 @@
-"""Descriptions and units of parameters for which the analyst stated none.
+"""Descriptions and units of parameters for which the user stated none.
 
-A parameter is described by its first use in the description, and by its role there:
+A parameter is described by its first use in the description of the system, and by its role there:
 
     mass="m"                          m     mass of body A
     at=(0, 0, "-h")                   h     negative z coordinate of the joint of body A
@@ -41,7 +41,10 @@ from armillary.model.space.attraction import GRAVITATION
 
 
 def parameter_units(system: Description) -> dict[str, str]:
-    """Return the units of every parameter, stated or deduced; "" if unknown. Contradictions are errors."""
+    """Return the units of every parameter by name, stated or deduced; "" if they are unknown.
+
+    Uses that contradict each other are an error.
+    """
     found = parameter_dimensions(system)
     return {
         name: node.data.units or (system.units.unit_text(found[node]) if node in found else "")
@@ -50,7 +53,7 @@ def parameter_units(system: Description) -> dict[str, str]:
 
 
 def parameter_dimensions(system: Description) -> dict[Expr, Dimension]:
-    """Return the dimensions of symbols without stated ones, as far as they can be deduced."""
+    """Return the dimensions of symbols without stated dimensions, as far as they can be deduced."""
     return deduce(_demands(system))
 
 
@@ -108,7 +111,7 @@ def _space_demands(system: Description) -> list[tuple[Expr, Dimension | None, st
 
 
 _AXES = "xyz"
-_UNNAMED = ("origin", "com")  # points that every body has, described by their meaning
+_UNNAMED = ("origin", "com")  # points that every body has; their parameters are described by other uses
 
 
 class ParameterUse(NamedTuple):
@@ -120,14 +123,17 @@ class ParameterUse(NamedTuple):
 
 
 def parameter_descriptions(system: Description) -> dict[str, str]:
-    """Return the description of every parameter: the stated one, or one from the first use; "" if unused."""
+    """Return the description of every parameter by name: the stated one, or one from its first use; "" if it
+    is unused.
+    """
     found = {name: node.data.about for name, node in system.parameters.items()}
     open_ones = {node for name, node in system.parameters.items() if not found[name]}
     if not open_ones:
         return found
     dimensions = parameter_dimensions(system)
     uses = [(place, symbols(place.expression)) for place in parameter_uses(system)]
-    # A use of the parameter alone describes it best: as gravity, rather than as the divisor in a mass.
+    # An expression that is the parameter alone describes it best: if a parameter is the acceleration of
+    # gravity and also a divisor in a mass, it is described as the acceleration of gravity.
     for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
         for parameter in held:
             if parameter in open_ones:
@@ -148,8 +154,8 @@ def _alone(expression: Expr) -> bool:
 
 
 def parameter_uses(system: Description, without: Body | None = None) -> Iterator[ParameterUse]:
-    """Yield all expressions that may contain a parameter, the most informative first; those of the body
-    ``without`` (mass, inertia, points, axes) are left out.
+    """Yield all expressions that may contain a parameter, the most informative ones first. Those of the body
+    ``without`` (its mass, inertia, points and axes) are left out.
     """
     for body in system.bodies.values():
         if body is not without:
@@ -220,7 +226,7 @@ def _direction_places(body: Body) -> Iterator[ParameterUse]:
         for element in row:
             yield ParameterUse(as_expr(element), f"orientation of body {body.name}")
     for step in body.assembly.steps:
-        axis = getattr(step, "axis", None)  # of a node that turns: the index of an axis, without parameters
+        axis = getattr(step, "axis", None)  # the axis of a node that turns is an index, without parameters
         for component in axis if isinstance(axis, tuple | list) else ():
             yield ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
@@ -234,7 +240,9 @@ def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[Parameter
 
 
 def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
-    """Return the role of a parameter in an expression, found on the path from the root to the parameter."""
+    """Return words for the role of a parameter in an expression and for the expression, such as "stiffness in
+    strut S". The role is found on the path from the expression's root to the parameter.
+    """
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
     while node is not parameter:
@@ -260,7 +268,7 @@ def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | N
 
 
 def _inner(node: Expr) -> Expr:
-    """Return the node under its names."""
+    """Return the node that named intermediate values (`let`) around it stand for."""
     while node.kind == "let":
         node = node.args[0]
     return node
@@ -276,7 +284,9 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
 
 
 def _as_term(parameter: Expr, node: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
-    """Describe a parameter in a sum: as a free length, or as the reference of the coordinate beside it."""
+    """Return words for a parameter that is a term of a sum: a free length, if another term is the length of a
+    load; a reference, if another term is a coordinate or speed.
+    """
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
                and a.data == f"{place.load.name}_length"]  # fmt: skip
@@ -299,7 +309,8 @@ def _as_factor(
     whole = FORCE if place.load.kind == "force" else MOMENT
     if dimension is whole / (SPEED if whole is FORCE else RATE):
         return "damping in"
-    # A moment per angle has the dimension of a moment, so the other factor decides.
+    # A moment per angle has the dimension of a moment, so whether the parameter is a stiffness is decided by
+    # the other factors: it is if they are a coordinate.
     roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
     stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
     return "stiffness in" if stiff else "coefficient in"

@@ -1,17 +1,19 @@
 """Energies, momenta, reactions and Jacobians as expressions for outputs; small and large quantities.
 
-Energies and momenta are built body by body from each body's velocity in its own axes, so their cost grows
-linearly with the number of bodies; nothing is computed unless an output uses it. They do not use regrouped
-inertia.
+Energies and momenta are sums over bodies, from each body's velocity in its own axes, so their cost grows
+linearly with the number of bodies. They are computed only if an output uses them. They do not depend on the
+regrouping of inertia (mechanics/tree/regroup.py).
 
-Forces of joints and constraints follow from the accelerations, so in outputs, events and memory updates they
-are symbols that the derivation replaces. A model that uses none of them does not pay for them. Loads cannot
-depend on them.
+Forces of joints and constraints follow from the accelerations. So in outputs, events and memory updates they
+are symbols that the derivation replaces, and a model that uses none of them does not compute them. Loads
+cannot depend on them.
 
-The functions of vectors and motion that users call are here too, since saved models record their calls.
+The functions of vectors and motion that users call are here too, in versions that record their calls for
+saved models.
 
-Which quantities are small or large is the engineer's judgement. A declaration only records it. The derivation
-neglects terms by it, or ignores it on request, so one description gives both the small and the full model.
+Which quantities are small or large is the engineer's judgement, which a declaration records. The derivation
+neglects terms accordingly, or on request ignores the declarations, so that one description gives both the
+model of small motions and the full model.
 """
 
 from __future__ import annotations
@@ -68,9 +70,9 @@ if TYPE_CHECKING:
 
 @quantity(arguments=(0, 1))
 def kinetic_energy(system: Description, about: str | None = None) -> Expr:
-    """Σ ½ m v·v + ½ ω·I·ω over all bodies, v of the mass centre, and ½ a u² over all armatures;
-    about="mass centre" leaves out the motion of the system's mass centre, without loss of precision if that
-    motion is fast."""
+    """Return the kinetic energy: Σ (½ m v·v + ½ ω·I·ω) over all bodies, with the velocities v of their mass
+    centres, plus Σ ½ a u² over all armatures. about="mass centre" leaves out the energy of the motion of the
+    system's mass centre, without loss of precision if that motion is fast."""
     if about is not None and not (isinstance(about, str) and about == "mass centre"):
         raise ModelError(f"kinetic_energy: about={about!r} is not 'mass centre' or None")
     still = None if about is None else first_with_mass(system, "kinetic_energy")
@@ -93,13 +95,15 @@ def kinetic_energy(system: Description, about: str | None = None) -> Expr:
 
 @quantity()
 def potential_energy(system: Description) -> Expr:
-    """Return the potential energy of uniform gravity, −Σ m g·r, and of attractors, without springs."""
+    """Return the potential energy of uniform gravity, −Σ m g·r, and of attractors; that of springs is not
+    included.
+    """
     parts = (attraction_energy(system, attractor) for attractor in system.attractors.values())
     return as_expr(sum_of_terms(_uniform_gravity_energy(system), *parts))
 
 
 def _uniform_gravity_energy(system: Description) -> Expr:
-    """−Σ m g·r over all bodies."""
+    """Return −Σ m g·r over all bodies."""
     result: Scalar = ZERO
     for gravity in system.gravities:
         # The field's direction is carried outwards in each body's axes, so the cost stays linear on a
@@ -125,14 +129,14 @@ def _uniform_gravity_energy(system: Description) -> Expr:
 
 @quantity()
 def total_energy(system: Description) -> Expr:
-    """Return the kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
+    """Return the sum of kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
     potential = plus(potential_energy(system), strain_energy(system))
     return as_expr(plus(kinetic_energy(system), potential))
 
 
 @quantity()
 def strain_energy(system: Description) -> Expr:
-    """½ η·Kη of all flexible bodies."""
+    """Return the strain energy Σ ½ η·Kη of all flexible bodies."""
     result: Scalar = ZERO
     for body in system.bodies.values():
         if body.flex is not None:
@@ -166,8 +170,9 @@ def angular_momentum(system: Description, about: Point | Body | str | None = Non
 
 
 def _central_momentum(system: Description) -> Vector:
-    """Return the angular momentum about the mass centre, from positions and velocities relative to a body: on
-    an orbit, products of absolute positions and velocities are 10¹¹ times their difference.
+    """Return the angular momentum about the mass centre, from positions and velocities relative to a body. On
+    an orbit, the products of absolute positions and velocities are 10¹¹ times as large as the difference that
+    would be left of them.
     """
     still = first_with_mass(system, "angular_momentum")
     total, moving = _moment_of_momentum(system, still)
@@ -176,7 +181,7 @@ def _central_momentum(system: Description) -> Vector:
 
 
 def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector, Vector]:
-    """Return (Σ I·ω + m r × v, Σ m v); if a body is given, r and v are relative to its origin."""
+    """Return (Σ (I·ω + m r × v), Σ m v); if a body ``still`` is given, r and v are relative to its origin."""
     total = Vector({})
     moving = Vector({})
     start = None if still is None else still.origin
@@ -193,8 +198,8 @@ def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector
 
 
 def body_motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
-    """Yield (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
-    if a body is given as reference, velocities are relative to its origin.
+    """Yield (body, ω, velocity of its origin) for all bodies, parents first; both vectors are in the body's
+    axes. If a body ``still`` is given, velocities are relative to its origin.
     """
     zero: Triple = (ZERO, ZERO, ZERO)
     back = zero if still is None else (-motion.velocity(still)).components(system.ground.frame)
@@ -221,7 +226,7 @@ def _at_centre(body: Body, w: Triple, v: Triple) -> Triple:
 
 
 def _carried_rotation(body: Body, w: Triple) -> Triple:
-    """ω of a body in its own axes from the ω of its parent, frame by frame through the turns of its joint."""
+    """Return ω of a body in its own axes, from ω ``w`` of its parent, by the frames of its joint in turn."""
     for frame in joint_frames(body):
         own = frame.rate.components(frame)
         turned = matrix_vector(transposed(frame.rotation), w)
@@ -231,23 +236,21 @@ def _carried_rotation(body: Body, w: Triple) -> Triple:
 
 @quantity(arguments=1)
 def reaction_force(system: Description, body: object) -> Vector:
-    """Return the force of a body's joint on the body, from its parent, at the body's origin."""
+    """Return the force that a body's parent exerts on the body through its joint, at the body's origin."""
     found = _jointed_body(system, body, "reaction_force")
     return found.frame.vector(reaction_symbols(system, found)[:3])
 
 
 @quantity(arguments=1)
 def reaction_moment(system: Description, body: object) -> Vector:
-    """Return the moment of a body's joint on the body, from its parent, about the body's origin."""
+    """Return the moment that a body's parent exerts on it through its joint, about the body's origin."""
     found = _jointed_body(system, body, "reaction_moment")
     return found.frame.vector(reaction_symbols(system, found)[3:])
 
 
 @quantity(arguments=1)
 def effort(system: Description, variable: object) -> Expr:
-    """Return the force or moment that maintains the given value of a prescribed or locked coordinate or
-    speed.
-    """
+    """Return the force or moment that keeps a prescribed or locked coordinate or speed at its given value."""
     return effort_symbol(system, find_speed(system, variable, "effort"))
 
 
@@ -260,17 +263,18 @@ def _jointed_body(system: Description, body: object, verb: str) -> Body:
 
 POINT_ROWS = ("vx", "vy", "vz")
 BODY_ROWS = (*POINT_ROWS, "wx", "wy", "wz")
-# With more frames between a body and the ground, motion is passed on from body to body: written out, a
-# Jacobian at the end of a chain grows with the square of its length.
+# With more frames between a body and the ground, velocities are computed from body to body. As one expression
+# of all coordinates, a Jacobian at the end of a chain would grow with the square of the chain's length.
 _LONG = 12
 
 
 def jacobian(of: Point | Body, axes: Body | None = None) -> ExpressionMatrix:
     """Return the Jacobian of a point's velocity by all speeds of its system, J with v = J u + v₀.
 
-    Rows are the components vx, vy, vz along the axes of the ground, or of the body ``axes``; for a body, the
-    components of its origin's velocity, and wx, wy, wz of its angular velocity. v₀ comes from given motions.
-    Columns are the speeds of the description; ``Equations.jacobian`` has the independent ones.
+    Rows are the components vx, vy, vz along the axes of the ground, or of the body ``axes``. For a body they
+    are those of its origin's velocity, followed by wx, wy, wz of its angular velocity. v₀ comes from given
+    motions. Columns are all speeds of the description; those of ``Equations.jacobian`` are the independent
+    speeds.
     """
     if not isinstance(of, Point | Body):
         raise ModelError(f"jacobian: {shown(of)} is not a point or a body, such as body.com or body")
@@ -298,7 +302,7 @@ def velocity_rows(of: Point | Body, axes: Body | None = None) -> list[Expr]:
 
 
 def jacobian_of_rows(of: Point | Body, rows: Sequence[Expr], speeds: Sequence[Expr]) -> ExpressionMatrix:
-    """∂rows/∂speeds, of the components of ``velocity_rows``."""
+    """Return the Jacobian ∂rows/∂speeds, with the components of ``velocity_rows`` as rows."""
     from armillary.algebra.textbook_form import ExpressionMatrix
 
     names = BODY_ROWS if isinstance(of, Body) else POINT_ROWS
@@ -327,22 +331,25 @@ _WORDS = {SMALL: "small", LARGE: "large"}
 
 @verb(ListForm("small"))
 def small(system: Description, *things: ExpressionLike) -> None:
-    """Declare coordinates, speeds, parameters, memories or expressions small: of first order, so that terms
-    two orders above the leading ones of their sum are neglected.
+    """Declare coordinates, speeds, parameters, memories or expressions small, that is, of first order. In a
+    sum, terms whose order exceeds the lowest order in the sum by two or more are neglected.
     """
     _declare_order(system, things, SMALL)
 
 
 @verb(ListForm("large"))
 def large(system: Description, *things: ExpressionLike) -> None:
-    """Declare quantities large: of order −1, so that their product with a small one is of order zero, like
-    the force of a stiff spring.
+    """Declare quantities large, that is, of order −1. Their product with a small quantity is of order zero,
+    as in the force of a stiff spring.
     """
     _declare_order(system, things, LARGE)
 
 
 def judgements(system: Description) -> dict[Expr, int]:
-    """Return declared orders by expression; the value of a prescribed speed has the order of the speed."""
+    """Return the declared orders by expression: 1 for small, −1 for large quantities.
+
+    The expression that a prescribed speed is given by has the order of the speed.
+    """
     found = dict(system.smallness)
     for given in system.prescriptions.values():
         if given.speed in system.smallness and given.value.kind != "number":
@@ -362,7 +369,7 @@ def _declare_order(system: Description, things: tuple[object, ...], order: int) 
 
 
 def _quantity_of(system: Description, thing: object, word: str) -> Expr:
-    """Return the quantity of a declaration, without a number before it."""
+    """Return the quantity that a declaration names, without a number that multiplies it."""
     known = set(system.parameters)
     node = read_expression(system, thing, f"declared {word}")
     for name in set(system.parameters) - known:  # a text would make a parameter of an unknown name

@@ -1,9 +1,10 @@
 """Units of models: unit systems, and numbers as users write them, 55, "55 mile/hour" or "pi/2".
 
-A unit system has the SI values of one unit of mass, length and time inside a model. Values are converted only
-where they enter or leave: defaults, parameter values, initial values and outputs are in stated units. Inside,
-angles are always in radians; a system whose name ends in ``-deg`` shows and takes the angles of joints in
-degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
+A unit system has the SI values of the units of mass, length and time in which a model computes. Defaults,
+parameter values, initial values and outputs are in stated units, and are converted where they enter or leave
+the model. A model always computes with angles in radians. If the name of its unit system ends in ``-deg``,
+users give and see angles of joints in degrees, as in AUTOSIM's programs (Sayers 1990, section 9.1, Table
+9.1.4).
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from armillary.untyped import Given
 class UnitSystem:
     """SI values of the base units (mass, length, time) that a model computes in, and their names.
 
-    ``force`` is the name of the unit of force, empty if it has none. ``masses`` is empty in systems that name
-    the unit of force and not the unit of mass, such as in-lb-s.
+    ``force`` is the name of the unit of force, "" if it has no name. ``masses`` is "" in systems in which the
+    unit of force has a name, but the unit of mass has none, such as in-lb-s.
     """
 
     name: str
@@ -61,7 +62,7 @@ class UnitSystem:
         return unit.scale / self.scale(unit.dimension)
 
     def unit_text(self, dimension: Dimension | None) -> str:
-        """Return the system's own unit of a dimension, for labels."""
+        """Return the text of the system's own unit for a dimension, for labels."""
         if dimension is None or dimension is ONE:
             return ""
         if self._is_si:
@@ -73,7 +74,7 @@ class UnitSystem:
             return _unit_quotient([(self.masses, mass), (self.lengths, length), ("s", time), *electric])
         # A unit of mass is a unit of force divided by a unit of acceleration.
         forces = [(self.lengths, length - mass), (self.force, mass)]
-        ordered = forces if not self.masses else forces[::-1]  # in*lb, but mN*mm
+        ordered = forces if not self.masses else forces[::-1]  # the usual order: in*lb, but mN*mm
         return _unit_quotient([*ordered, ("s", time + 2 * mass), *electric])
 
     def joint_text(self, dimension: Dimension) -> str:
@@ -137,9 +138,11 @@ def state_factor(node: Expr) -> float:
 
 
 def stated_value(inside: float, factor: float) -> float:
-    """Return the shortest number in stated units whose product with ``factor`` is exactly ``inside``, since
-    an echo file must repeat the run exactly; return the quotient if there is no such number. There may be
-    several: 30 deg and 29.999999999999996 deg are the same angle in radians.
+    """Return the number in stated units with the fewest digits whose product with ``factor`` is exactly
+    ``inside``, or the quotient if there is no such number.
+
+    Several numbers may have this product: 30 deg and 29.999999999999996 deg are the same angle in radians.
+    The product must be exact since a file with the settings of a run must repeat the run exactly.
     """
     value = inside / factor
     near = (math.nextafter(value, math.inf), math.nextafter(value, -math.inf), float(f"{value:.15g}"))
@@ -149,23 +152,25 @@ def stated_value(inside: float, factor: float) -> float:
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
-# Text after a number that is no unit: an operator (but "-" alone is a unit), or another number.
+# Text after a number that is not a unit: an operator, unless it is "-" alone, or another number.
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
-# "pi/18 rad"; compiled at its first use, since few texts need it.
+# The pattern of arithmetic with a unit, such as "pi/18 rad". It is compiled at its first use, since few texts
+# need it.
 _ARITHMETIC_AND_UNIT = r"(?s)(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z"
 _LONGEST = 200  # characters of a value; longer texts are mistakes
 
 
 class BadValueError(ArmillaryError):
-    """The error in a value, as the end of a sentence that begins with its name: "needs a number"."""
+    """An error in a value. Its text ends a sentence that begins with the value's name: "needs a number"."""
 
 
 def read_number(value: object, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """Return a value in ``units``, from a plain number in these units or from a text that may name its own.
+    """Return a value in ``units``, from a plain number in these units or from a text that may have other
+    units.
 
-    Without ``units`` the value is in the model's own units, and the text may name any unit of its dimension,
-    or any unit at all if the dimension is unknown. Text after a number is a unit; otherwise the whole text is
-    arithmetic.
+    Without ``units`` the result is in the model's own units, and the text may have any unit of ``dimension``,
+    or any unit at all if that is None. In a text, what follows a number is a unit; otherwise the whole text
+    is arithmetic.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
@@ -195,8 +200,8 @@ def text_number(
     dimension: Dimension | None = None,
     error: Error = ParameterError,
 ) -> float:
-    """Return a number in ``units`` from a text such as "50 cm", which may have its own units; errors begin
-    with ``what``, the words for the value.
+    """Return a number in ``units`` from a text such as "50 cm", which may have other units. Errors begin with
+    ``what``, the words for the value.
     """
     try:
         return read_number(value, units, system, dimension)
@@ -205,12 +210,12 @@ def text_number(
 
 
 def about_value(what: str, error: ArmillaryError) -> str:
-    """Return the sentence of an error in reading a value; it begins with the purpose of the value."""
+    """Return the text of an error in reading a value, which begins with ``what``, the words for the value."""
     return f"{what}{' ' if isinstance(error, BadValueError) else ': '}{error}"
 
 
 def read_seconds(value: object) -> float:
-    """Return a time: a plain number of seconds, or text with a unit, "10 ms"."""
+    """Return a time in seconds, from a plain number or from a text with a unit, such as "10 ms"."""
     return read_number(value, "s", SYSTEMS["SI"], TIME)
 
 
@@ -242,7 +247,7 @@ def seconds(value: object, what: str, error: Error = ArmillaryError) -> float:
 
 
 def number_and_unit(text: str) -> tuple[str, str]:
-    """Return the number or arithmetic in a text, and the unit after it; "" if there is none."""
+    """Return the number or arithmetic in a text, and the unit after it, or "" if there is no unit."""
     found = _NUMBER_AND_UNIT.match(text)
     if found is None or _ARITHMETIC.match(found[2]):
         found = re.match(_ARITHMETIC_AND_UNIT, text)
@@ -250,7 +255,7 @@ def number_and_unit(text: str) -> tuple[str, str]:
 
 
 def check_finite(value: float) -> float:
-    """Return the value, if it is a finite number."""
+    """Return the value as a float; raise an error if it is not finite."""
     try:
         number = float(value)
     except OverflowError:
@@ -261,7 +266,7 @@ def check_finite(value: float) -> float:
 
 
 def arithmetic(text: str, units: str = "") -> float:
-    """Return the finite number that a text such as "pi/2" means; it may hold no name but pi."""
+    """Return the finite number that a text such as "pi/2" means; pi is the only name that it may contain."""
     if _NUMBER.fullmatch(text.strip()):
         return check_finite(float(text.replace("_", "")))
     wrong = BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(text)}")

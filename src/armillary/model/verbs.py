@@ -1,8 +1,8 @@
-"""Verbs with their text forms, the recorder of their calls, undo, and the system of an argument.
+"""Verbs with their forms in text models, records of their calls, undo, and the system of an argument.
 
-Verbs are recorded so that a system can be written as a text model. ``arm.dot(arm.position(C.com), N.y)``
-becomes a sum of sines and cosines at once, but a saved model should show the call, so users' calls that make
-expressions and vectors are recorded too. A verb that fails leaves the description as it was.
+Calls of verbs are recorded so that a system can be written as a text model. ``arm.dot(arm.position(C.com),
+N.y)`` becomes a sum of sines and cosines at once, but a saved model should show the call. So calls by the
+user that make expressions and vectors are recorded too. A verb that fails leaves the description unchanged.
 
 A verb is a function that adds to the description of a system, with its form in text models:
 
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 
 class Identity:
-    """The identity of a system for its symbols: enough to read them once the system itself is gone.
+    """The owner that symbols refer to: name and units of a system, which are needed even after it is deleted.
 
     A system and its snapshots have one identity, so a symbol belongs to all of them. The identity refers to
-    them weakly and holds no expression: symbols hold the identity, and circular references are freed late.
+    them by weak references and holds no expression: symbols hold the identity, and Python frees circular
+    references late.
     """
 
     def __init__(self, system: Description) -> None:
@@ -52,7 +53,7 @@ class Identity:
 
     @property
     def system(self) -> Description | None:
-        """The system that its user describes; None once it is gone."""
+        """The system that the user describes, or `None` after it is deleted."""
         return self._system()
 
     def add_snapshot(self, snapshot: Description) -> None:
@@ -74,14 +75,12 @@ _systems_of_grounds: WeakKeyDictionary[Frame, ref[Description]] = WeakKeyDiction
 
 
 def register_ground(ground: Frame, system: Description) -> None:
-    """Register the system of a ground, for vectors in frames on it."""
+    """Register the system of a ground frame, so that it can be found for vectors in frames on the ground."""
     _systems_of_grounds[ground] = ref(system)
 
 
 def system_of(arguments: Iterable[object]) -> Description | None:
-    """Return the system that bodies, points, vectors or expressions are about; `None` if they belong
-    to none.
-    """
+    """Return the system to which bodies, points, vectors or expressions belong, or `None`."""
     for argument in arguments:
         found: Given
         if isinstance(argument, Vector):
@@ -104,16 +103,18 @@ Function = TypeVar("Function", bound=AnyFunction)
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """One verb as the user called it; verbs that it calls itself are not recorded."""
+    """One call of a verb by the user; verbs that this verb calls are not recorded."""
 
     verb: str
     arguments: DataTable
-    owner: str = ""  # the body whose verb it is, "" for one of the system itself
+    owner: str = ""  # the name of the body on which it was called, or "" for the system
     result: Given = None
 
 
 class Recorder:
-    """The records of one system, whether a verb is running, and whether the system refuses all verbs."""
+    """The records of one system, whether a verb is running (``busy``), and whether all are refused
+    (``frozen``).
+    """
 
     def __init__(self, records: list[Record] | None = None, *, frozen: bool = False) -> None:
         self.records: list[Record] = [] if records is None else records
@@ -125,14 +126,14 @@ class Recorder:
 
 
 class Call(NamedTuple):
-    """A function by its name in texts, and its arguments."""
+    """A call of a function, by the function's name in texts, with its arguments."""
 
     function: str
     arguments: tuple[Given, ...]
 
 
 def records_calls(function: Function) -> Function:
-    """Return the function with its calls recorded, in the system to which the arguments belong."""
+    """Return a function that also records its calls, in the system to which the arguments belong."""
 
     @wraps(function)
     def recording(*arguments: object, **options: object) -> Given:
@@ -158,7 +159,10 @@ def record_call(system: Description | None, name: str, result: object, arguments
 
 @contextmanager
 def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
-    """Undo the entries of the block if it raises an error; ``owner`` is the body whose verb runs."""
+    """Undo what the ``with`` block adds to a description if the block raises an error.
+
+    ``owner`` is the body or system whose verb runs.
+    """
     restore = _way_back(system, owner)
     try:
         yield
@@ -168,8 +172,9 @@ def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
 
 
 def all_or_nothing(function: Function) -> Function:
-    """Return a function that calls several verbs of a system, its first argument, and undoes all if one
-    fails.
+    """Return a version of a function whose entries in a description are all undone if it fails.
+
+    The function calls several verbs of a system, which is its first argument.
     """
 
     @wraps(function)
@@ -183,7 +188,9 @@ def all_or_nothing(function: Function) -> Function:
 
 @contextmanager
 def undo_always(system: Description) -> Iterator[list[str]]:
-    """Undo the entries of the block; afterwards the list is not empty if there were any."""
+    """Undo what the ``with`` block adds to a description; if it has added anything, the list is not empty
+    afterwards.
+    """
     extent, restore = system.extent(), _way_back(system)
     changed: list[str] = []
     try:
@@ -198,9 +205,9 @@ def _way_back(system: Description, owner: object = None) -> Callable[[], None]:
     """Return the function that restores the present content of all tables and lists of a description.
 
     A description records everything in tables and lists: of the system and its recorder, of its bodies
-    (points) and of their flexible parts (nodes). They are found, not listed here, so that none is forgotten.
-    Tables of bodies and parts only grow, so their lengths are enough. A verb of a body may replace the data
-    with which the body was made.
+    (points) and of their flexible parts (nodes). They are found by their types, so that none is forgotten.
+    Tables of bodies and parts only grow, so it is enough to store their lengths. A verb of a body may also
+    replace attributes of the body, ``owner``, so these are stored, too.
     """
     tables = [x for x in vars(system).values() if isinstance(x, dict | list)]
     tables.append(system.recorder.records)
@@ -236,10 +243,10 @@ def _growing(record: Given) -> tuple[str, ...]:
 class EntryForm:
     """A named entry of a section, ``[section.NAME]``: its keys are the arguments of the verb.
 
-    ``key`` distinguishes the verb from the other verbs of its section. Its value is the argument
-    ``argument``, or a list of several arguments; ``listed`` has further keys whose values list arguments. The
-    entry's name is the argument ``name_argument``. An entry must have the arguments without a default and
-    those in ``needs``.
+    ``key`` distinguishes the verb from the other verbs of its section. The value of this key is the argument
+    ``argument``, or a list of several arguments. ``listed`` maps further keys to the arguments that their
+    values list. The entry's name is the argument ``name_argument``. An entry must have the arguments without
+    a default and those in ``needs``.
     """
 
     def __init__(
@@ -260,19 +267,20 @@ class EntryForm:
             self.arguments[key] = argument
         self.needs = needs
         self.name_argument = name_argument
-        self.writes_defaults = writes_defaults  # a value that was given is written even if it is the default
+        self.writes_defaults = writes_defaults  # whether given values are written even if they are defaults
         self.is_body = is_body  # the entry also holds the body's points, nodes and flexible part
 
     def key_of(self, argument: str) -> str:
-        """Return the key that stands for an argument, or lists it with others."""
+        """Return the key whose value is an argument, or lists this argument with others."""
         names = ((key, (n,) if isinstance(n, str) else n) for key, n in self.arguments.items())
         return next((key for key, listed in names if argument in listed), argument)
 
 
 class LaterForm:
-    """Keys of an entry ``[section.NAME]`` of another verb, read once everything to which they refer exists.
+    """Keys of an entry ``[section.NAME]`` of another verb, which are read later, when everything to which
+    they refer exists.
 
-    ``arguments`` are the arguments of the keys; ``owner`` is the argument for the entry's name.
+    ``arguments`` maps keys to arguments of the verb; ``owner`` is the argument for the entry's name.
     """
 
     def __init__(self, section: str, owner: str, **arguments: str) -> None:
@@ -287,21 +295,21 @@ class TopForm:
 
 
 class PairForm(TopForm):
-    """``[section] variable = value``: the arguments are the variable and its value, or one table of such
-    pairs.
+    """A table of pairs, ``[section] variable = value``: the verb takes a variable and its value, or one table
+    of such pairs.
     """
 
 
 class ListForm(TopForm):
-    """``section = [...]``: a list of the values of the verb's ``*argument``."""
+    """A list, ``section = [...]``, of the values of the verb's ``*argument``."""
 
 
 class TableForm(TopForm):
-    """``[section]``, whose keys are the arguments; several as ``[[section]]``."""
+    """A table ``[section]`` whose keys are the arguments of the verb; for several calls, ``[[section]]``."""
 
 
 class NoForm:
-    """A verb without an entry; ``words`` name the entry in which text models state its effect."""
+    """The form of a verb without an entry of its own; ``words`` state where text models have its effect."""
 
     def __init__(self, words: str) -> None:
         self.section, self.words = "", words
@@ -325,8 +333,8 @@ class Verb:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """The kinds of an entry's values, by key: first the key that identifies the verb, then the others in
-        the order of the arguments.
+        """The kinds of an entry's values, by key. The key that identifies the verb comes first, then the
+        other keys in the order of the arguments.
         """
         form = self.form
         assert isinstance(form, EntryForm)
@@ -354,8 +362,8 @@ VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are
 
 
 def verb(form: TextForm) -> Callable[[Function], Function]:
-    """Return a decorator that makes a verb of a function of a system or body. A call of a verb is recorded if
-    it succeeds, and undone if it fails; a call by another verb is not recorded.
+    """Return a decorator that makes a verb of a function whose first argument is a system or body. A call of
+    a verb is recorded if it succeeds, and undone if it fails; a call by another verb is not recorded.
     """
 
     def decorate(function: Function) -> Function:
@@ -407,7 +415,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 
 def _needed_arguments(signature: inspect.Signature) -> str:
-    """Return the arguments that a verb needs, and whether it takes more."""
+    """Return the names of the arguments that a verb needs as text, with "…" if it takes more."""
     found = list(signature.parameters.values())[1:]
     required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     return ", ".join([*required, *(["…"] if len(required) < len(found) else [])])
@@ -421,8 +429,8 @@ QUANTITIES: dict[str, tuple[AnyFunction, Given]] = {}  # functions that texts ma
 
 def quantity(arguments: object = 0) -> Callable[[Function], Function]:
     """Return a decorator for functions of a system that return an expression or vector. It records their
-    calls, and lets texts call them with this number of arguments besides the system (or the least and the
-    greatest number).
+    calls, and allows texts to call them. ``arguments`` is the number of arguments besides the system, or
+    (least, greatest) if the number may vary.
     """
 
     def decorate(function: Function) -> Function:

@@ -424,8 +424,8 @@ def take_own_forces(run: Contacts, solved: truth) -> truth:
     """Replace the forces of relaxation by the forces that a run finds at the same statuses; return whether
     admissible forces were found.
 
-    If the forces of the run are not admissible, but the forces of relaxation are a solution (`solved`), the
-    latter are kept. Then another event follows at once.
+    If the forces of the run are not admissible, but those of relaxation are a solution (`solved`), the forces
+    of relaxation are kept. Then another event follows at once.
     """
     run.best = run.force
     run.steady = run.force

@@ -1,9 +1,9 @@
 """Joints: ``assemble`` of each gives its steps (turn, slide, …) and coordinate rates q̇ = N(q) u.
 
-A joint takes settings such as an axis and makes an Assembly of steps for the mechanics. Read ``base.py``
-first, then ``simple.py`` (turns and slides) and ``free.py`` (ball joint and free body). A new joint needs one
-class in a file of this folder, and one entry in ``JOINTS`` for text models, where a joint is a table in
-which one key names it:
+A joint is made with settings such as an axis, and makes an ``Assembly`` of steps for the mechanics. Read
+``base.py`` first, then ``simple.py`` (turns and slides) and ``free.py`` (ball joint and free body). A new
+joint needs one class in a file of this folder, and one entry in ``JOINTS`` for text models. In a text model a
+joint is a table, and one of its keys names the joint:
 
     joint = { revolute = "z" }          joint = { planar = "z", velocity = "body" }
 """

@@ -1,8 +1,9 @@
 """Joints whose angular speeds are not coordinate rates: the ball joint and the free body.
 
-Euler parameters e = (e0, e1, e2, e3), scalar first; R turns components in the child's axes to the parent's:
+Euler parameters are (e0, e1, e2, e3), scalar first, with e = (e1, e2, e3). R converts components in the
+child's axes to components in the parent's axes; ω is in the child's axes:
 
-    R = (e0² − eᵀe) 1 + 2 e eᵀ + 2 e0 ẽ          ė = ½ [ −eᵀω ; e0 ω + e × ω ]       ω in the child's axes
+    R = (e0² − eᵀe) 1 + 2 e eᵀ + 2 e0 ẽ          (ė0, ė) = ½ ( −eᵀω, e0 ω + e × ω )
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _Velocity = Annotated[str, choice("parent", "body", "auto")]
 
 
 def quaternion_rotation(e: Sequence[object], name: str) -> Matrix:
-    """R with v_parent = R v_child for unit Euler parameters, 10 products and 12 sums.
+    """Return R with v_parent = R v_child for unit Euler parameters, by 10 products and 12 sums.
 
-    The diagonal is written as 1 − 2(e₂² + e₃²) and so on, which is exact for unit length only; the
-    integrators keep e at unit length.
+    The diagonal is written as 1 − 2(e₂² + e₃²) and so on, which is exact only for unit length; the
+    integrators keep the Euler parameters at unit length.
     """
     e0, e1, e2, e3 = e
     d1, d2, d3 = (fn.named(TWO * x, f"{name}_2e{i}") for i, x in ((1, e1), (2, e2), (3, e3)))
@@ -50,8 +51,9 @@ def quaternion_rotation(e: Sequence[object], name: str) -> Matrix:
 def euler_parameters(R: Matrix) -> list[Expr]:
     """Return the unit Euler parameters of a rotation, scalar first.
 
-    The symmetric matrix 4 e eᵀ is known from R. The row with its largest diagonal element, scaled to unit
-    length, is e; no divisor is small. Source: Shepperd (1978), Quaternion from rotation matrix.
+    With all four parameters as the vector e, R gives the symmetric matrix 4 e eᵀ. The row with the largest
+    diagonal element, scaled to unit length, is e; its length is never small. Source: Shepperd (1978),
+    Quaternion from rotation matrix.
     """
     (a, b, c), (d, f, g), (h, i, j) = (tuple(as_expr(x) for x in row) for row in R)
     square = (
@@ -70,7 +72,7 @@ def euler_parameters(R: Matrix) -> list[Expr]:
 
 
 def quaternion_rates(e: Sequence[object], w: Sequence[object]) -> tuple[Scalar, ...]:
-    """ė for the angular velocity w in the child's axes."""
+    """Return the rates of four Euler parameters e for the angular velocity w in the child's axes."""
     e0, e1, e2, e3 = e
     x, y, z = (fn.named(HALF * wi, "half_w") for wi in w)
     return (
@@ -86,14 +88,15 @@ def sequence_rates(
 ) -> tuple[Scalar, Scalar, Scalar]:
     """Return the rates of three body-fixed angles for the angular velocity w in the child's axes.
 
-    With w' = R₃ w (axes before the last turn) the second rate is w'·e₂. One component of w' comes from the
-    first turn alone and gives its rate; the third rate follows from the remainder.
+    Let w' = R₃ w be the angular velocity in the axes before the last turn. The second rate is the component
+    of w' along the second axis. The component perpendicular to the second and third axes comes from the first
+    turn alone and gives the first rate. The third rate is what remains along the third axis.
     """
     a1, a2, a3 = ("xyz".index(letter) for letter in sequence)
     other = 3 - a1 - a2
     c2, s2 = fn.cos(angles[1]), fn.sin(angles[1])
     turned = matrix_vector(principal_rotation(a3, fn.cos(angles[2]), fn.sin(angles[2])), w)
-    # e₁ seen from the axes after the second turn: c₂ e₁ + σ s₂ e_other
+    # the first axis a₁ in the axes after the second turn: c₂ a₁ + σ s₂ a_other
     sigma = 1 if (a2, a1, other) in ((0, 2, 1), (1, 0, 2), (2, 1, 0)) else -1
     second = turned[a2]
     if a3 == a1:
@@ -156,11 +159,12 @@ class Spherical(JointType):
 class Free(JointType):
     """No joint at all: six degrees of freedom.
 
-    Coordinates: position of the origin in the parent's axes, then Euler parameters (scalar first) or three
-    angles. Speeds: velocity of the origin, in the parent's axes or (velocity="body") in the child's; then the
-    angular velocity in the child's axes. With velocity="auto" the speeds are components in the parent's axes,
-    and the derivation chooses the integrated variables: the velocity of the origin or of the composite mass
-    centre, in either axes, whichever costs least.
+    The coordinates are the position of the origin in the parent's axes, then Euler parameters (scalar first)
+    or three angles. The speeds are the velocity of the origin, in the parent's axes or, with velocity="body",
+    in the child's axes; then the angular velocity in the child's axes. With velocity="auto" the speeds are
+    components in the parent's axes, but runs may integrate other variables: the derivation chooses the
+    velocity of the origin or of the mass centre of the body with all bodies on it, in the parent's or the
+    child's axes, whichever costs least.
     """
 
     speed_count = 6
@@ -190,6 +194,6 @@ class Free(JointType):
         return Assembly((step,), (*drift, *turning), (3,) if self.rotation == "quaternion" else ())
 
     def describe(self) -> str:
-        # The axes of the speeds, not of the integrated variables.
+        # These are the axes of the speeds, not of the variables that runs integrate.
         axes = "parent" if self.velocity == "auto" else self.velocity
         return f"free {self.rotation}, velocity in {axes} axes"

@@ -40,17 +40,17 @@ _Velocity = Annotated[str, choice("parent", "body")]
 
 
 class Fixed(JointType):
-    """No motion: the child is part of its parent, at its place and turned by ``orient``."""
+    """A joint without motion: the child is fixed to its parent, at its place and turned by ``orient``."""
 
     def assemble(self, maker: Maker) -> Assembly:
         return Assembly((), ())
 
 
 class Joint(JointType):
-    """The general building block: translations along axes, then successive rotations about axes.
+    """A joint of up to three translations along axes, then up to three successive rotations about axes.
 
-    Axes are letters or three numbers. Translation axes are in the parent's frame; the first rotation axis
-    too, each further one in the frame left by the rotations before it. All speeds are coordinate rates.
+    Axes are letters or three numbers. Translation axes and the first rotation axis are in the parent's frame.
+    Each further rotation axis is in the frame after the rotations before it. All speeds are coordinate rates.
     """
 
     def __init__(self, translate: _Axes = (), rotate: _Axes = (), *, small: Flag = False) -> None:
@@ -84,7 +84,7 @@ class Joint(JointType):
 
 
 class Revolute(Joint):
-    """A hinge about an axis of the parent; at zero the child's axes are the parent's."""
+    """A hinge about an axis of the parent; at angle zero the child's axes are parallel to the parent's."""
 
     def __init__(self, axis: AxisLike = "z", *, small: Flag = False) -> None:
         super().__init__(rotate=[check_axis(axis, "Revolute")], small=small)
@@ -115,10 +115,10 @@ class Cylindrical(Joint):
 
 
 class Gimbal(Joint):
-    """Two or three successive hinges about body-fixed axes, "zx" or [(1, 0, 0), (0, 0.6, 0.8)]; speeds are
-    the gimbal rates.
+    """Two or three successive hinges about body-fixed axes, "zx" or [(1, 0, 0), (0, 0.6, 0.8)]; the speeds
+    are the rates of the hinge angles.
 
-    Axes are letters or three numbers, not necessarily at right angles; each is in the frame left by the
+    Axes are letters or three numbers, not necessarily at right angles; each is in the frame after the
     rotations before it.
     """
 
@@ -141,9 +141,9 @@ class Gimbal(Joint):
 class Planar(JointType):
     """Motion in a plane of the parent: two translations perpendicular to ``normal`` and a rotation about it.
 
-    The two in-plane axes follow the normal cyclically (normal z: x, y). With velocity="parent" all speeds are
-    coordinate rates; with velocity="body" the first two are the velocity of the child's origin along the
-    child's own in-plane axes, as is usual in vehicle dynamics.
+    The two in-plane axes follow the normal cyclically: for the normal z they are x and y. With
+    velocity="parent" all speeds are coordinate rates. With velocity="body" the first two speeds are the
+    velocity of the child's origin along the child's own in-plane axes, as is usual in vehicle dynamics.
     """
 
     coordinate_count = speed_count = 3
@@ -194,7 +194,7 @@ class Planar(JointType):
 
 
 def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
-    """Return two unit axes that complete the normal to a right-handed triad."""
+    """Return two unit axes (a, b) with which (normal, a, b) is right-handed."""
     if any(isinstance(a, Expr) for a in normal):
         return (first := perpendicular_triple(normal)), cross_triples(normal, first)
     for i, name in enumerate("xyz"):
@@ -208,14 +208,14 @@ def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
 
 
 def _axes(given: Given, name: str) -> tuple[Given, ...]:
-    """Return several axes from a list, one axis, or letters in a row ("xy")."""
+    """Return axes, given as a list, as one axis, or as letters in a row ("xy"), as a tuple."""
     letters = isinstance(given, str) and set(given) <= set("xyz")
     found = tuple(given) if letters else several(given, f"Joint: {name}", ModelError)
     return tuple(check_axis(axis, f"Joint({name}=…)") for axis in found)
 
 
 def _check_independent(axes: Sequence[Given], where: str) -> None:
-    """Raise an error if axes given by numbers are dependent: two speeds would make the same motion."""
+    """Raise an error if axes given by numbers are dependent, since speeds would make the same motion."""
     known = [UNIT_AXES[a] if isinstance(a, str) else a for a in axes]
     if not all(isinstance(x, int | float) for axis in known for x in axis):
         return

@@ -1,4 +1,4 @@
-"""Loads: what pushes, pulls and turns bodies, and the laws of contact and friction.
+"""Loads: forces and moments on bodies, contacts, brakes and stops, and laws of contact and friction.
 
 Enters: names, magnitudes, directions, points and bodies, in the user's words. Leaves: ``Load`` records. Read
 ``forces.py`` first: forces, moments, struts, gravity, efforts along joints and armatures. ``contacts.py`` has

@@ -1,10 +1,11 @@
 """Stops, brakes, contacts of points and solids, compliant or rigid, and friction that sticks.
 
-Each of them keeps an inequality by a force, and consists of loads, memories and events.
+Each of them enforces an inequality by a force, and consists of loads, memories and events.
 
-With a stiffness, a compliant law (``laws.py``) replaces the condition "not through the wall", and an elastic
-anchor replaces "at rest until the friction is overcome". Without a stiffness both conditions
-are kept exactly, by forces that the derivation finds (``rigid.py``).
+There are two conditions: bodies do not penetrate each other, and friction holds a body at rest until its
+limit is exceeded. Without a stiffness both conditions hold exactly, by forces that the derivation finds
+(``rigid.py``). With a stiffness they hold approximately: a compliant law (``laws.py``) replaces the first, an
+elastic anchor (below) the second.
 
 A solid touches a plane by contacts of points and balls:
 
@@ -13,29 +14,31 @@ A solid touches a plane by contacts of points and balls:
     Box         its eight corners
 
 In any attitude the first point of the solid that meets the plane belongs to one of these, so no part of the
-solid is ever below the plane. Corners that move alike, such as the near and the far corners of a box in
-planar motion, are one contact.
+solid is ever below the plane. Corners with the same gap and velocity, such as the near and the far corners of
+a box in planar motion, are one contact.
 
-Dry friction has an elastic anchor in memory, which holds at rest and is dragged along in sliding:
+Compliant dry friction is the force of a spring and a damper between the sliding point and an anchor. The
+anchor's position is a memory; the anchor is at rest while the point sticks, and is dragged along while it
+slides:
 
-    pull      p = k (x − a)                      x: position of the mover, a: of its anchor
+    pull      p = k (x − a)                      x: position of the point, a: of its anchor
     trial     p_L + c v                          ( )_L: shortened to the limit L if it is longer
     friction  F = −( p_L + c v )_L
 
-The contact sticks while |p_L + c v| < L = μ_s N; the anchor does not move, so nothing creeps. The contact
+The contact sticks while |p_L + c v| < L = μ_s N; the anchor does not move, so there is no creep. The contact
 slides while |p_L + c v| ≥ L = μ N; friction of size L then opposes the motion, and the anchor follows at the
-distance L/k. Friction never adds energy: it returns at most p²/2k, which the surfaces had stored.
+distance L/k. Friction never adds energy: it returns at most p²/2k, the energy that the spring has stored.
 
 Sources: Cundall & Strack (1979), A discrete numerical model for granular assemblies, section on the shear
-force, for spring, dashpot and slider; the anchor renewed by radial return as in plasticity, Simo & Hughes
-(1998), section 1.4.
+force, for the spring, the damper and the slider; Simo & Hughes (1998), section 1.4, for the anchor, which
+moves as the plastic strain does by radial return.
 
-The anchor is renewed once per step, and at events. Inside a step all memory is constant, so that the
-integrator meets a smooth function and may reject steps. In sliding an anchor left behind does no harm: the
-friction is L for every pull of L or more, so renewing the anchor once per step is enough. The change
-between sticking and sliding must not wait for the end of a step: after a reversal with the anchor far behind,
-friction would drive the mover back to the anchor. The change is the event |p_L + c v| = L; in one dimension
-it ends a slide exactly at v = 0. It renews the memory as the end of a step does.
+The anchor is moved once per step, and at events. Inside a step all memories are constant, so the integrator
+evaluates a smooth function and may reject steps. While the point slides, an anchor that is farther behind has
+no effect, since friction is L for every pull of L or more; so once per step is enough. But the change between
+sticking and sliding must not wait for the end of a step: after a reversal with the anchor far behind,
+friction would drive the point back to the anchor. This change is the event |p_L + c v| = L, which moves the
+anchor, too. In one dimension it ends a slide exactly at v = 0.
 """
 
 from __future__ import annotations
@@ -108,7 +111,8 @@ def figure_contacts(
 ) -> Expr:
     """Add the contacts of a figure, ``name_1`` and so on, or ``name`` if there is only one.
 
-    Return the sum of their normal forces; texts refer to it as ``name``.
+    ``place`` adds one contact and returns its normal force, from its name, its point and the radius of a
+    ball. Return the sum of the normal forces, which has the name ``name`` in texts.
     """
     where = f"contact '{name}'"
     touching = _drop_alike_parts(_touching_points(system, centre, figure, where), base, normal)
@@ -126,7 +130,7 @@ def figure_contacts(
 def _touching_points(
     system: Description, centre: Point, figure: object, where: str
 ) -> Iterator[tuple[Point, Expr | None]]:
-    """Return the points of a figure that can touch a plane, with the radius of the ball about each."""
+    """Yield the points of a figure that can touch a plane, each with the radius of its ball, or `None`."""
     if not isinstance(figure, Figure) or figure.kind not in KINDS:
         raise ModelError(
             f"{where}: shape={figure!r} is not a Sphere, Capsule or Box; other solids touch with rims or "
@@ -151,7 +155,7 @@ def _touching_points(
 
 
 def _offset_point(centre: Point, label: str, by: Sequence[Expr]) -> Point:
-    """Return a point beside another, in the axes of its body."""
+    """Return a point of the same body, displaced ``by`` a vector in the body's axes."""
     x, y, z = (as_expr(a) + b for a, b in zip(centre.coordinates, by, strict=True))
     return Point(f"{centre.name}_{label}", centre.body, (x, y, z))
 
@@ -168,7 +172,7 @@ def _drop_alike_parts(
     return list(found.values())
 
 
-OPEN, STICKS, SLIDES = 0, 1, 2  # values of the status memory; open at the start, and without a normal force
+OPEN, STICKS, SLIDES = 0, 1, 2  # values of the status; it is open at the start and without a normal force
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +192,11 @@ def sticking_friction(
     stiffness: Expr,
     damping: Expr,
 ) -> list[Expr]:
-    """Return the friction on a mover, in one or two directions; add its memory and its event.
+    """Return the friction on a point, in one or two directions; add its memories and its event.
 
-    Memories: ``name_status`` and ``name_anchor`` (with a number if there are two). Event: ``name_grip``.
+    ``place`` and ``velocity`` are the point's position and velocity in these directions. The memories are
+    ``name_status`` and ``name_anchor``, with a number if there are two directions; the event is
+    ``name_grip``.
     """
     units = system.units.unit_text(place[0].dimension)
     numbers = range(1, len(place) + 1) if len(place) > 1 else [""]
@@ -211,12 +217,12 @@ def sticking_friction(
     excess = fn.named(_vector_length(trial) - limit, f"{name}_excess")
 
     slides = excess >= 0
-    # The pull may exceed neither the limit of the present status nor that of the next: else it would jump to
-    # μ_s N at the end of a slide.
+    # The pull may exceed neither the limit of the present status nor that of the next status: else friction
+    # would jump to μ_s N at the end of a slide.
     bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
     moved = fn.or_(_vector_length(pull) > bound, status <= OPEN)
     renewed: dict[Expr | str, Expr] = {
-        a: fn.select(moved, x - p / stiffness, a)  # a computed value would creep by rounding
+        a: fn.select(moved, x - p / stiffness, a)  # if always computed, the anchor would creep by rounding
         for a, x, p in zip(anchors, place, _limit_length(pull, bound), strict=True)
     }
     renewed[status] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
@@ -232,7 +238,7 @@ def _vector_length(vector: Sequence[Expr]) -> Expr:
 
 
 def _limit_length(vector: Sequence[Expr], limit: Expr) -> list[Expr]:
-    """Return the vector, no longer than the limit."""
+    """Return the vector, shortened to the limit if it is longer."""
     if len(vector) == 1:
         return [fn.maximum(fn.minimum(vector[0], limit), -limit)]
     length = _vector_length(vector)
@@ -255,13 +261,13 @@ def stop(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """Add a bump stop at one end of a coordinate's travel, or at both, by ``contact_force``. Without a
-    stiffness the stop is rigid, and the coordinate rebounds with ``restitution`` times its speed (see
-    ``contact``).
+    """Add a bump stop at one end of a coordinate's travel, or at both, with the law ``contact_force``.
+    Without a stiffness the stop is rigid, and the coordinate rebounds with ``restitution`` times its speed
+    (see ``contact``).
 
-    Forces, or for an angle moments, act between the body and its parent, and on this coordinate alone.
-    Ends may move with time. ``stiffness`` in N/mⁿ or N·m/radⁿ, ``damping`` in s/m or s/rad. Returns the
-    force, positive towards greater values of the coordinate.
+    A force, or for an angle a moment, acts between the body and its parent; it does work on this coordinate
+    alone. Ends may move with time. ``stiffness`` is in N/mⁿ or N·m/radⁿ with the ``exponent`` n, ``damping``
+    in s/m or s/rad. Returns the force, positive towards greater values of the coordinate.
     """
     where = f"stop '{name}'"
     check_new_name(system, name, "stop")
@@ -298,11 +304,11 @@ def brake(
 ) -> Expr:
     """Add a brake, or dry friction in a joint, that holds at rest without creep.
 
-    ``capacity`` is the greatest force, or moment for an angle, while sliding; it may vary. ``static`` is the
-    greatest one at rest, equal to ``capacity`` if left out. At rest the joint is locked; with ``stiffness``
-    and ``damping`` an elastic anchor holds it instead. Returns the force on the coordinate. Its memories are
-    ``name_status`` (0 released, 1 sticks, ±2 slides) and, with an elastic anchor, ``name_anchor``; its event
-    is ``name_grip``.
+    ``capacity`` is the friction force while sliding, or for an angle the friction moment; it may vary.
+    ``static`` is the greatest force or moment at rest, equal to ``capacity`` if left out. At rest the joint
+    is locked, or, with ``stiffness`` and ``damping``, held by an elastic anchor. Returns the force on the
+    coordinate. The memories are ``name_status`` (0 released, 1 sticks, ±2 slides) and, with an elastic
+    anchor, ``name_anchor``; the event is ``name_grip``.
     """
     where = f"brake '{name}'"
     check_new_name(system, name, "brake")
@@ -341,22 +347,23 @@ def contact(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """Add a contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
+    """Add a contact of a point with a plane. It is rigid, or with a ``stiffness`` has the law
+    ``contact_force``.
 
-    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 if left out) is, by
-    ``law``, Newton's (of velocities), Poisson's (of impulses) or the energetic one (of work); ``friction``
-    and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
-    ball or disc, which may roll. With a ``shape``, a ``Sphere``, ``Capsule`` or ``Box`` about the point in
-    the axes of its body, all corners or balls that can touch are contacts, ``name_1``, ``name_2`` and so on,
-    and ``name`` is the sum of their normal forces. Bounces end once the rest of them would be over within
-    ``settle`` seconds, or within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed
-    or sticking, ±2 sliding); its events are ``name_touch`` and ``name_grip``. With a stiffness friction is a
-    law, ``SmoothFriction`` or ``StickSlip``.
+    A rigid contact opens, closes, sticks and slides exactly. The meaning of ``restitution`` e (0 if left out)
+    depends on ``law``: "newton" is a ratio of velocities, "poisson" of impulses, and "energetic" of work.
+    ``friction`` and ``static`` are the coefficients while sliding and at rest. With a ``radius`` the point is
+    the centre of a ball or disc, which may roll. A ``shape`` is a ``Sphere``, ``Capsule`` or ``Box`` about
+    the point in the axes of its body. All its corners or balls that can touch are then contacts, ``name_1``,
+    ``name_2`` and so on, and ``name`` is the sum of their normal forces. Bounces end once all later bounces
+    would be over within ``settle`` seconds, or within 1e-6 of the longest flight. The memory is
+    ``name_status`` (0 open, 1 closed or sticking, ±2 sliding); the events are ``name_touch`` and
+    ``name_grip``. With a stiffness, ``friction`` is a law, ``SmoothFriction`` or ``StickSlip``.
 
-    ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
-    side. The forces act at the point, and reversed on the plane's body. Returns the normal force;
-    friction is in the loads ``name_friction``, or ``name_friction1`` and ``name_friction2`` along two
-    directions in the plane.
+    ``plane`` is a point and a normal that is fixed in that point's body (or the ground) and points to the
+    free side. The forces act at the point, and reversed on the plane's body. Returns the normal force;
+    friction is the load ``name_friction``, or ``name_friction1`` and ``name_friction2`` along two directions
+    in the plane.
     """
     where = f"contact '{name}'"
     check_new_name(system, name, "contact")
@@ -435,7 +442,7 @@ def _friction(
 def _ends(
     system: Description, lower: object, upper: object, q: Expr, where: str
 ) -> tuple[Expr | None, Expr | None]:
-    """Return both ends of a coordinate's travel."""
+    """Return the lower and the upper end of a coordinate's travel; `None` for an end that is not given."""
     low, high = (
         None if end is None else travel_end(system, end, f"{side} end of {where}", q)
         for side, end in (("lower", lower), ("upper", upper))

@@ -1,26 +1,24 @@
 """Loads: gravity, forces, moments, struts, efforts along joints, and the armature of drives.
 
-The law of a force along a line may use a distance, its nominal value and a velocity (``line_variables``):
+With the vector p from one point to another and a direction e, the law of a force along e may use a distance
+x, its nominal value x₀ and a velocity v (``line_variables``):
 
     x = p · e,   x₀ = x with all coordinates zero,   v = ṗ · e
 
-for the vector p from one point to the other and a direction e: x is the distance of the second point from the
-plane through the first that is perpendicular to e.
+x is the distance of the second point from the plane through the first point perpendicular to e.
 
 Source: Sayers (1990), Appendix A, add-line-force, with his dummy variables x, x0 and v.
 
 Contacts, stops and brakes use ``travel``, ``read_plane`` and other readers of this file.
 
-An armature is the inertia of a drive's rotor behind its gear, as it acts on the joint.
-
-A rotor of inertia J behind a gear of ratio n turns n times as fast as the joint, so a = n² J. Its energy is
+An armature a is the inertia of a drive's rotor as seen at the joint that it drives through a gear. A rotor of
+inertia J turns n times as fast as the joint if n is the ratio of the gear, so a = n² J. The rotor's energy is
 
     ½ a u²
 
-where u is the joint's own speed. In the equations of motion it adds a u̇ to the row of that speed, a term on
-the diagonal of the mass matrix. Gyroscopic moments of the rotor are ignored; its mass belongs to the body
-that carries the drive. Only the speed of the joint relative to its parent counts; motion of the parent alone
-does not act on the rotor.
+where u is the joint's own speed. In the equations of motion the armature adds a u̇ to the equation of that
+speed, a term on the diagonal of the mass matrix. This neglects gyroscopic moments of the rotor and the effect
+of the parent's motion on it. The mass of the rotor belongs to the body that carries the drive.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ _WORD = re.compile(r"(?<![\w.`])(x0?|v)(?![\w.`])")
 def line_variables(
     system: Description, name: str, text: str, ends: tuple[Point, Point], direction: Vector
 ) -> dict[str, Expr]:
-    """Return the variables x, x0 and v that a text uses, except names of the system."""
+    """Return those of the variables x, x0 and v that a text uses, unless the system has such a name."""
     tables = (system.parameters, system.bodies, system.memories, system.states, system.loads)
     taken = {known for table in (*tables, system.definitions) for known in table}
     used = set(_WORD.findall(text)) - taken
@@ -89,7 +87,7 @@ def line_variables(
 
 
 def _nominal(system: Description) -> dict[Expr, Expr]:
-    """Return all coordinates at zero, Euler parameters at no rotation."""
+    """Return values of all coordinates: zero, and for Euler parameters those of no rotation."""
     values = {q: number(0, q.dimension) for q in system.coordinates}
     for body in system.bodies.values():
         for start in body.assembly.quaternions:
@@ -97,7 +95,7 @@ def _nominal(system: Description) -> dict[Expr, Expr]:
     return values
 
 
-_UNIT = 0.01  # tolerance for the squared length of a unit vector: users write 0.577 for 1/√3
+_UNIT = 0.01  # tolerance for the squared length of a unit vector, since users write 0.577 for 1/√3
 LAW = Written("an expression", x=LENGTH, v=SPEED)
 
 
@@ -105,7 +103,7 @@ LAW = Written("an expression", x=LENGTH, v=SPEED)
 def gravity(system: Description, magnitude: ExpressionLike, direction: VectorLike) -> None:
     """Add a uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
 
-    The length of the direction does not count. Several fields add up.
+    The length of the direction has no effect. Several fields add up.
     """
     value = read_expression(system, magnitude, "gravity", ACCELERATION)
     axis = load_direction(system, direction, "gravity")
@@ -125,14 +123,14 @@ def force(
     reaction: PointLike | None = None,
 ) -> Expr:
     """Add a force of this magnitude along a direction at a point. The opposite force acts at the reaction
-    point, or on the reaction body along the same line of action; without a reaction it acts on the ground.
-    If ``at`` is a body, the force acts at its origin. The length of the direction does not count;
-    ``force_vector`` takes whole vectors.
+    point, or, if ``reaction`` is a body, on this body along the same line of action; without a reaction it
+    acts on the ground. If ``at`` is a body, the force acts at its origin. The length of the direction has no
+    effect; ``force_vector`` adds a force that is given as a vector.
 
-    A text may use ``x``, ``x0`` and ``v``: "-k*(x - x0) - c*v". ``x`` is the distance of ``at`` along the
-    direction from the reaction point (the origin of a reaction body or, without a reaction, of the ground),
-    ``x0`` the value of ``x`` with all coordinates zero, and ``v`` the relative velocity along the direction.
-    Names of the model take precedence.
+    If ``magnitude`` is a text, it may use ``x``, ``x0`` and ``v``: "-k*(x - x0) - c*v". ``x`` is the distance
+    of ``at`` along the direction from the reaction point (or from the origin of the reaction body or, without
+    a reaction, of the ground), ``x0`` is ``x`` with all coordinates zero, and ``v`` is the relative velocity
+    along the direction. If the model has one of these names, the text means the model's.
     """
     check_new_name(system, name, "force")
     point = find_point(system, at, f"force '{name}'")
@@ -181,7 +179,8 @@ def moment(
     reaction: BodyLike | None = None,
 ) -> Expr:
     """Add a moment of this magnitude about a direction on a body; the opposite moment acts on the reaction
-    body, if given. The length of the direction does not count; ``moment_vector`` takes whole vectors.
+    body, if there is one. The length of the direction has no effect; ``moment_vector`` adds a moment that is
+    given as a vector.
     """
     check_new_name(system, name, "moment")
     if on is None:
@@ -234,9 +233,9 @@ def strut(
 
 
 def load_direction(system: Description, direction: object, where: str) -> vec.Vector:
-    """Return the unit vector of a load's direction; warn if the given length is not one.
+    """Return the unit vector of a load's direction; warn if the given vector has another length.
 
-    The length does not count, and ``3*ground.x + 4*ground.y`` may have been meant as the load itself.
+    Its length has no effect, but ``3*ground.x + 4*ground.y`` may have been meant as the load itself.
     """
     given = parse_text(system, direction, where, {}) if isinstance(direction, str) else direction
     axis = unit_direction(system, given, where)
@@ -253,7 +252,7 @@ def load_direction(system: Description, direction: object, where: str) -> vec.Ve
 
 
 def find_reaction(system: Description, body: object, first: Body, where: str) -> Body:
-    """Return the other body of a load."""
+    """Return the body that bears the reaction to a load on the body ``first``."""
     other = find_body(system, body, f"reaction of {where}")
     if other is first:
         raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it has no effect")
@@ -261,7 +260,7 @@ def find_reaction(system: Description, body: object, first: Body, where: str) ->
 
 
 def load_value(value: Expr, name: str) -> Expr:
-    """Return the size of a load under its name in the equations."""
+    """Return the magnitude of a load as an intermediate value with the load's name."""
     return fn.named(value, Signed(name))
 
 
@@ -272,7 +271,7 @@ def add_load(system: Description, load: Load) -> Expr:
 
 
 def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, Expr, Body]:
-    """Return (coordinate, the speed that is its rate, its body)."""
+    """Return a coordinate of a joint, the speed that is its rate, and its body."""
     q = read_expression(system, coordinate, where)
     body = next((b for b in system.bodies.values() if q in b.coordinates), None)
     if body is None:
@@ -302,8 +301,8 @@ def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, wh
     """Add a load between a body and its parent that does work on one of the joint's speeds alone; return its
     magnitude.
 
-    With a the partial velocity of this speed, and b and c those of the joint's other speeds, the load is
-    along (b × c) / (a · b × c), which is a itself if the three are perpendicular.
+    Let a be the partial velocity of this speed, and b and c those of the joint's other speeds. The load is
+    ``value`` times (b × c) / (a · b × c), which is a itself if the three are perpendicular.
     """
     assert body.parent is not None
     turning = motion.angular_velocity(body, body.parent)
@@ -347,7 +346,7 @@ def read_plane(system: Description, plane: Given, where: str) -> tuple[Point, Ve
 
 
 def axes_in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
-    """Return two unit vectors that complete the normal to a right-handed triad; the body's own axes if
+    """Return two unit vectors (a, b) with which (normal, a, b) is right-handed; a is an axis of the body if
     possible.
     """
     own: Triple = normal.components(body.frame)
@@ -358,7 +357,7 @@ def axes_in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
 
 
 def dimension_of(node: Expr) -> Dimension:
-    """Return the dimension of a coordinate or speed; amplitudes of modes are numbers."""
+    """Return the dimension of a coordinate or speed; those of modes count as plain numbers."""
     return ONE if node.dimension is None else node.dimension
 
 
@@ -371,7 +370,7 @@ def effort_on(
     system: Description, coordinate: VariableLike, effort: ExpressionLike, *, name: str | None = None
 ) -> Expr:
     """Add an effort along a coordinate of a joint, between its body and the parent: a moment for an angle, a
-    force for a length, positive towards greater values. It does work on this coordinate alone.
+    force for a length, positive towards greater values. The effort does work on this coordinate alone.
 
     ``s.effort_on("arm.q1", "-k*arm.q1 - c*arm.u1", name="servo")``; without a name it is ``effort_arm_q1``.
     Returns the effort.
@@ -398,8 +397,8 @@ def joint_effort(system: Description, name: str, coordinate: VariableLike, effor
 def force_vector(
     system: Description, name: str, vector: VectorLike, *, at: PointLike, reaction: PointLike | None = None
 ) -> Expr:
-    """Add a force as a vector, ``3*ground.x + 4*ground.y`` in N, at a point; return its size. The opposite
-    force acts at the reaction point; without a reaction it acts on the ground.
+    """Add a force given as a vector, such as ``3*ground.x + 4*ground.y`` in N, at a point; return its
+    magnitude. The opposite force acts at the reaction point; without a reaction it acts on the ground.
     """
     where = f"force '{name}'"
     check_new_name(system, name, "force")
@@ -415,8 +414,8 @@ def force_vector(
 def moment_vector(
     system: Description, name: str, vector: VectorLike, *, on: BodyLike, reaction: BodyLike | None = None
 ) -> Expr:
-    """Add a moment as a vector, ``2*ground.z - 0.1*A.x`` in N·m, on a body; return its size. The opposite
-    moment acts on the reaction body, if given.
+    """Add a moment given as a vector, such as ``2*ground.z - 0.1*A.x`` in N·m, on a body; return its
+    magnitude. The opposite moment acts on the reaction body, if there is one.
     """
     where = f"moment '{name}'"
     check_new_name(system, name, "moment")
@@ -439,11 +438,12 @@ def _vector_size(vector: Vector, name: str) -> Expr:
 
 @verb(PairForm("armature"))
 def armature(system: Description, coordinate: VariableLike, value: ExpressionLike) -> None:
-    """Add the reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
+    """Add the inertia of a drive's rotor as seen at the joint: a term ``value`` on the diagonal of the mass
+    matrix.
 
-    ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The
-    value is a number, a text or an expression of parameters, in kg m² for a rotational speed and in kg
-    for a translational one.
+    ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². ``value`` is
+    a number, a text or an expression of parameters, in kg m² for a rotational speed and in kg for a
+    translational speed.
     """
     speed = find_speed(system, coordinate, "armature")
     where = f"armature of '{speed}'"
@@ -460,7 +460,7 @@ def armature(system: Description, coordinate: VariableLike, value: ExpressionLik
 
 
 def _check_velocity_axes(system: Description, speed: Expr, where: str) -> None:
-    """Raise an error for a velocity in body axes: its rate is not the acceleration along that axis."""
+    """Raise an error for a velocity in body axes, whose rate is not the acceleration along the axis."""
     for body in system.bodies.values():
         for step in body.assembly.steps:
             if isinstance(step, Drift) and step.velocity == "body" and speed in step.linear.values():

@@ -21,9 +21,9 @@ def contact_force(
 
         F = k δⁿ max(1 + a δ̇, 0)   for δ > 0, else 0
 
-    ``penetration`` δ in m, its ``rate`` δ̇ in m/s, ``stiffness`` k in N/mⁿ, ``damping`` a in s/m,
-    ``exponent`` n (1 a spring, 3/2 two spheres of Hertz). A body that meets a fixed wall at the speed v
-    leaves it at e v, whatever its mass, k and n:
+    ``penetration`` δ is in m, its ``rate`` δ̇ in m/s, ``stiffness`` k in N/mⁿ and ``damping`` a in s/m. The
+    ``exponent`` n is 1 for a spring, and 3/2 for two spheres after Hertz. A body that hits a fixed wall at
+    the speed v leaves it at e v, for any mass, k and n, with
 
         a v − ln(1 + a v) = −a e v − ln(1 − a e v),        e = 1 − (2/3) a v + (4/9) (a v)² − …
 
@@ -53,12 +53,13 @@ def friction_force(
 
         F = −N μ(v) v / √(v² + v₀²),        μ(v) = μ + (μ_s − μ) exp(−(v / v_s)²)
 
-    ``normal`` N in N, ``coefficient`` μ, ``transition`` v₀ in the units of ``speed``: at v₀ friction has 0.71
-    of its full size, at 10 v₀ 0.995. With ``static`` μ_s the coefficient rises towards rest below the
-    ``stribeck`` speed v_s, which should be several times v₀. For a moment of friction, N μ is a moment.
+    ``normal`` is the normal force N in N, ``coefficient`` is μ, and ``transition`` is v₀ in the units of
+    ``speed``: at v₀ friction has 0.71 of its full size, at 10 v₀ 0.995. With ``static`` μ_s, the coefficient
+    rises from μ towards μ_s as the speed falls below the ``stribeck`` speed v_s, which should be several
+    times v₀. For a moment of friction, N μ is a moment.
 
-    Source: Stribeck's curve in the form of Armstrong-Hélouvry et al. (1994), section 2; the root in place of
-    sign v makes it smooth.
+    Source: Stribeck's curve in the form of Armstrong-Hélouvry et al. (1994), section 2, with v / √(v² + v₀²)
+    in place of sign v, which makes it smooth.
     """
     given = {"speed": speed, "normal": normal, "coefficient": coefficient, "transition": transition}
     speed, normal, coefficient, transition = [
@@ -75,7 +76,7 @@ def friction_per_speed(
     static: Operand = None,
     stribeck: Operand = None,
 ) -> Operand:
-    """−F/v of ``friction_force`` from v², for use in several directions: F = −v · this for the vector v."""
+    """Return the factor f(v²) of ``friction_force`` F = −f v, which also holds for vectors F and v."""
     if (static is None) != (stribeck is None):
         raise ModelError(
             "friction_force: give both static=, the coefficient at rest, and stribeck=, the speed above "
@@ -88,7 +89,7 @@ def friction_per_speed(
 
 @dataclass(frozen=True)
 class SmoothFriction:
-    """Friction of a contact by ``friction_force``: without memory, quick, and creeping under load."""
+    """Friction of a contact by ``friction_force``: it has no memory, costs little, and creeps under load."""
 
     coefficient: ExpressionLike
     transition: ExpressionLike
@@ -103,8 +104,8 @@ class SmoothFriction:
 class StickSlip:
     """Friction of a contact that holds at rest without creep, by an elastic anchor kept in memory.
 
-    ``stiffness`` (N/m) and ``damping`` (N·s/m) belong to the surfaces while they stick; ``static`` is the
-    coefficient at which they break loose, equal to ``coefficient`` if left out.
+    ``stiffness`` (N/m) and ``damping`` (N·s/m) act between the surfaces while they stick. ``static`` is the
+    coefficient of friction at which they begin to slide, equal to ``coefficient`` if left out.
     """
 
     coefficient: ExpressionLike

@@ -1,8 +1,8 @@
 """Contacts without compliance, and brakes and clutches that lock.
 
-Their forces are symbols in loads; the derivation finds them from the statuses of all contacts together
-(``program/targets/contact_targets.py``). This file makes the records that the derivation needs: gaps,
-relative velocities with their rates, and memories of statuses.
+Their forces are symbols in loads. The derivation replaces these symbols by forces that it finds from the
+statuses of all contacts together (``program/targets/contact_targets.py``). This file makes the records that
+the derivation needs: gaps, relative velocities with their rates, and memories of statuses.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def unilateral(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """Keep an expression of coordinates and time from becoming negative, such as the distance of two balls
-    less the sum of their radii. Return the force that opens the gap. Friction acts along ``slip``, a
-    velocity that is linear in the speeds. For the other arguments see ``contact``.
+    """Prevent an expression of coordinates and time, the ``gap``, from becoming negative, such as the
+    distance of two balls less the sum of their radii. Return the force that opens the gap. Friction acts
+    along ``slip``, a velocity that is linear in the speeds. For the other arguments see ``contact``.
     """
     where = f"unilateral '{name}'"
     check_new_name(system, name, "unilateral")
@@ -109,7 +109,9 @@ def unilateral(
 
 
 def _generalised_load(system: Description, name: str, speed: Expr, where: str) -> Expr:
-    """Return the symbol of a force along a velocity that is linear in the speeds; add its loads on these."""
+    """Return the symbol of a force along a velocity that is linear in the speeds; add the loads on all these
+    speeds that it causes.
+    """
     moving = [s for s in symbols(speed) if s.data.role == "speed"]
     factors = {u: derivative(speed, u) for u in moving}
     if not moving or any(s.data.role == "speed" for f in factors.values() for s in symbols(f)):
@@ -133,11 +135,11 @@ def clutch(
     static: ExpressionLike | None = None,
     ratio: ExpressionLike = 1,
 ) -> Expr:
-    """Add dry friction between two coordinates, which move as one while it holds: u₁ = ratio·u₂.
+    """Add dry friction between two coordinates; while it holds, their speeds have u₁ = ratio·u₂.
 
-    ``capacity`` is the greatest force or moment while sliding, and may vary; ``static`` is the greatest one
-    at rest. Returns the load on the first coordinate; the load on the second is −ratio times as large. The
-    memory is ``name_status`` (0 released, 1 holds, ±2 slides), the event ``name_grip``.
+    ``capacity`` is the friction force or moment while sliding, and may vary; ``static`` is the greatest force
+    or moment at rest. Returns the load on the first coordinate; the load on the second is −ratio times as
+    large. The memory is ``name_status`` (0 released, 1 holds, ±2 slides), the event ``name_grip``.
     """
     where = f"clutch '{name}'"
     check_new_name(system, name, "clutch")
@@ -167,8 +169,8 @@ def lock(
     effort: Dimension,
     where: str,
 ) -> Expr:
-    """Add dry friction that holds Σ factor·u, over the given speeds u, at zero; return the load on the first
-    speed.
+    """Add dry friction that keeps Σ factor·u at zero while it holds, for speeds ``on`` = (u, body, factor);
+    return the load on the first speed.
     """
     drag = _force(system, name, effort)
     friction = friction_limit(system, capacity, f"capacity of {where}", effort)
@@ -332,7 +334,7 @@ def _add(
 
 
 def _check_gap_changes(gap: Expr, closing: Expr, where: str) -> None:
-    """Raise an error for a gap without speeds in its rate, as between points of one body."""
+    """Raise an error if the rate of a gap has no speeds, as between points of one body."""
     if not any(s.data.role == "speed" for s in symbols(closing)):
         raise ModelError(
             f"{where}: its gap '{gap}' does not change with any speed, so that no force can act on it; leave "
@@ -354,7 +356,7 @@ def _slip_record(slip: Slip | None) -> dict[str, Given]:
 def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Expr, ...]:
     """Return expressions of coordinates whose rates are these velocities.
 
-    Return nothing unless the factors of the speeds are constant and each speed is the rate of a coordinate.
+    Return () unless the factors of the speeds are constant and each speed is the rate of a coordinate.
     """
     coordinates = {rate: q for q, rate in system.rates.items()}
     found = []
@@ -368,7 +370,9 @@ def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Exp
 
 
 def _status(system: Description, name: str, text: str) -> Expr:
-    """Add and return the memory of a contact's status; with the first, add the contacts' shared memories."""
+    """Add and return the memory of a contact's status; for the first contact, add the memories that all
+    contacts share.
+    """
     if FAILED not in system.memories:
         failed = "no admissible forces 1, no admissible impulses 2"
         for label, about in ((FAILED, failed), (AMBIGUOUS, ""), (JAMMED, ""), (WITHOUT_REBOUND, "")):
@@ -410,7 +414,7 @@ def _coefficient(system: Description, value: object, where: str) -> Expr:
 
 
 def friction_limit(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
-    """Return a limit that may vary; negative values of it count as zero."""
+    """Return a friction limit, which may vary; negative values count as zero."""
     node = read_expression(system, value, where, dimension)
     check_sign(node, where)
     return node if known_value(node) is not None else fn.maximum(node, 0)

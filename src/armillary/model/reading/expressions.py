@@ -105,7 +105,7 @@ def _symmetric_matrix(six: list[Expr]) -> ExprMatrix:
 
 
 def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
-    """Check that a matrix is symmetric; numbers may differ by rounding, as in a tensor that was rotated."""
+    """Raise an error if a matrix is not symmetric; numbers may differ by rounding, as in a rotated tensor."""
     rounding = 1e-12 * max([abs(e.data) for row in matrix for e in row if e.kind == "number"], default=0)
     for i in range(3):
         for j in range(i):
@@ -163,7 +163,7 @@ def finite_number(value: object, what: str) -> float:
 
 
 def with_dimension(value: float, dimension: Given) -> Expr:
-    """Return a number of the model's data with its dimension; zero is ZERO, so that its terms vanish."""
+    """Return a number as an expression with a dimension. Zero becomes ZERO, so that its terms vanish."""
     return number(value, dimension) if value else ZERO
 
 
@@ -188,9 +188,8 @@ MODEL_FUNCTIONS: dict[str, tuple[AnyFunction, Given]] = {
 
 
 def giving_nodes(function: Callable[..., object]) -> AnyFunction:
-    """Return the function with numbers in its results converted to expressions.
-
-    Such a number is the dot product 0 or 1 of two axes of one body.
+    """Return a function whose result is converted to an expression if it is a number, such as the dot product
+    0 or 1 of two axes of one body.
     """
 
     def call_with_nodes(*arguments: object) -> Given:
@@ -201,7 +200,7 @@ def giving_nodes(function: Callable[..., object]) -> AnyFunction:
 
 
 def count_arguments(function: Callable[..., object]) -> Given:
-    """Return the number of arguments, or the least and the greatest number."""
+    """Return the number of arguments of a function, or (least, greatest) if the number may vary."""
     known = getattr(function, "arity", None)
     if known is not None:
         return known
@@ -226,7 +225,7 @@ def stated_arguments(function: Callable[..., object], arity: object, name: str) 
 
 
 def argument_range(function: Callable[..., object]) -> tuple[float, float]:
-    """Return the least and the greatest number of arguments."""
+    """Return the least and the greatest number of arguments of a function."""
     count = count_arguments(function)
     return (count, count) if isinstance(count, int) else count
 
@@ -266,7 +265,7 @@ def check_new_name(system: Description, name: str, kind: str) -> None:
 def parameter(
     system: Description, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
 ) -> Expr:
-    """Add a constant that each run may set. ``default`` is in ``units``, unless it is a Pint quantity."""
+    """Add a parameter: a constant that each run may set. ``default`` is in ``units``, or a Pint quantity."""
     check_new_name(system, name, "parameter")
     text(about, f"the description of parameter '{name}'", ModelError)
     dimension = parse_unit(units).dimension if units is not None else None
@@ -290,7 +289,7 @@ def declare_parameter(
     default: float | None = None,
     units: str | None = None,
 ) -> Expr:
-    """Add a parameter; its dimension is None if none is stated."""
+    """Add a parameter; ``dimension`` is None if none is stated."""
     node = symbol(
         name,
         "parameter",
@@ -316,8 +315,9 @@ def function(
 ) -> AnyFunction:
     """Name a function for use in texts; return it unchanged, for use in Python.
 
-    It is a Python function of expressions (traced, so that it becomes part of the program), a lookup table or
-    a foreign compiled function.
+    It is a lookup table, a foreign compiled function, or a Python function of expressions. A Python function
+    is called with expressions when a text is read, and the expression that it returns becomes part of the
+    program.
     """
     check_new_name(system, name, "function")
     if not callable(function):
@@ -337,7 +337,10 @@ def expression(
     dimension: Dimension | None = None,
     local: Mapping[str, Expr] | None = None,
 ) -> Expr:
-    """Return a scalar expression from text, a number or an expression; check a given dimension."""
+    """Return a scalar expression from a text, a number or an expression, and check its dimension, if given.
+
+    Errors begin with ``where``. ``local`` has further names that a text may use.
+    """
     known = len(system.parameters)
     try:
         return _read_scalar(system, value, where, dimension, local or {})
@@ -448,7 +451,7 @@ def parse_text(
 
 
 def lookup(system: Description, name: str) -> Given:
-    """Return the value of a name in a text; an unknown name without dots becomes a new parameter."""
+    """Return what a name in a text stands for; an unknown name without dots becomes a new parameter."""
     if not _PLAIN.match(name):
         return _find_quoted(system, name)
     head, _, tail = name.partition(".")
@@ -470,7 +473,7 @@ def lookup(system: Description, name: str) -> Given:
             return number(math.pi)
         if name in ("ground", "world"):
             return system.ground
-        owner = name.removesuffix("_mode")  # older texts call the memory of a contact "floor" floor_mode
+        owner = name.removesuffix("_mode")  # in older texts the status of the contact "floor" is floor_mode
         touches = owner != name and (owner in system.loads or owner in system.contacts)
         if touches and f"{owner}_status" in system.memories:
             return system.memories[f"{owner}_status"].symbol
@@ -489,7 +492,7 @@ def lookup(system: Description, name: str) -> Given:
 
 
 def _find_quoted(system: Description, name: str) -> Given:
-    """Return a variable with a name in back quotes: a rate such as A.u1', the force of a constraint."""
+    """Return the variable with a name in back quotes, such as the rate A.u1' or the force of a constraint."""
     if name == "mass centre":  # a point about which energy and momentum may be taken
         return name
     known = {s.data.name: s for s in variables(system)}
@@ -503,9 +506,9 @@ def define(
 ) -> None:
     """Name an expression or vector for use in texts; it is read at its first use.
 
-    Text models need this; in Python a variable does the same. With a ``label`` the value is an intermediate
-    value of this name in the equations. ``units`` are the units of an expression with numbers of unstated
-    units, "" if they are not known.
+    Text models need this; in Python a variable does the same. With a ``label`` the value appears in the
+    equations as an intermediate value of this name. ``units`` are needed for an expression whose numbers have
+    units that are not written; they are the units of the whole expression, or "" if unknown.
     """
     check_new_name(system, name, "expression")
     if not isinstance(value, str | Expr | Vector | Dyadic | Body | Point):
@@ -525,7 +528,7 @@ def _find_definition(system: Description, name: str) -> Given:
     try:
         where = f"expression '{name}'"
         read = value
-        if isinstance(value, str):  # with stated units, numbers have none, so sums cannot be checked
+        if isinstance(value, str):  # with stated units, its numbers have none, so sums cannot be checked
             read = parse_text(system, value, where, {}, checked=checked)
         made = (
             _intermediate(read_expression(system, read, where), label, dimension)

@@ -1,12 +1,13 @@
 """Kinds of values in a text model, and the types of arguments with such values.
 
 A kind states which values are allowed, in words for errors and as JSON schema for editors. Texts of some
-kinds contain names of the model, which change when a subsystem is included under a prefix.
+kinds contain names of the model. These names change when the file is included in another model under a
+prefix.
 
-The types at the end of this file combine the Python type of an argument of a verb or object with the kind of
-its value in a text model. Readers and writers of text models find the kind in the annotation
-(``argument_kinds``), so that the signature is the only list of arguments. An argument of another kind is
-annotated ``Annotated[type, KIND]``.
+The types at the end of this file combine the Python type of an argument with the kind of its value in a text
+model. Arguments of verbs and objects are annotated with them, or with ``Annotated[type, KIND]``. Readers and
+writers of text models find the kinds in these annotations (``argument_kinds``), so the signature is the only
+list of arguments.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Kind:
     words: str
 
     def fits(self, value: object) -> bool:
-        """Return whether a value is of this kind; the reader of the value checks the meaning of its texts."""
+        """Return whether a value is of this kind; the meaning of its texts is checked when they are read."""
         raise NotImplementedError
 
     def schema(self) -> Schema:
@@ -49,7 +50,7 @@ class Kind:
         return value
 
     def python(self, value: object) -> Given:
-        """Convert a value in a file to a Python value."""
+        """Return the Python value for a value in a file."""
         return tuples(value)
 
 
@@ -87,7 +88,7 @@ class Described(Kind):
 
 
 class Tested(Kind):
-    """Values that pass a test, with its words and its JSON schema."""
+    """Values that pass a test ``fits``, which words and a JSON schema describe."""
 
     def __init__(self, words: str, fits: Callable[[Given], bool], schema: Schema) -> None:
         self.words, self._fits, self._schema = words, fits, schema
@@ -154,7 +155,7 @@ class ListOf(Kind):
 
 
 class Turned(Kind):
-    """A sequence of axes with its angles, ["zx", 0.1, "tilt"]; the text of the axes is not a name."""
+    """A sequence of axes with its angles, ["zx", 0.1, "tilt"]; the axes are not names of the model."""
 
     words = 'axes and their angles such as ["zx", 0.1, "tilt"]'
 
@@ -182,7 +183,7 @@ class Turned(Kind):
 
 
 class TableOf(Kind):
-    """Values of one kind by name; ``keys`` states whether these are names of the model."""
+    """Values of one kind by name; ``keys`` states whether the names are names of the model."""
 
     def __init__(self, of: Kind, keys: bool = True) -> None:
         self.of, self.keys = of, keys
@@ -283,14 +284,15 @@ def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
 
 
 class ObjectForm:
-    """The form of an object as a table.
+    """The form of an object, such as a joint, as a table in a text model.
 
-    The key ``key`` identifies the object, and its value is the ``argument`` of ``make``. The other keys are
-    the other arguments of ``make``, with the kinds in its annotations.
+    The key ``key`` identifies the object, which ``make`` makes; the value of this key is the argument
+    ``argument`` of ``make``. The other keys are the other arguments of ``make``, with the kinds in its
+    annotations.
 
-    ``argument`` None: the argument has the name of the key. "": ``make`` has no arguments (``fixed = true``).
-    ``spread``: the value of the key is a list of all arguments without a default, in order. Arguments in
-    ``without`` are not keys.
+    If ``argument`` is None, the argument has the name of the key; if it is "", ``make`` has no arguments
+    (``fixed = true``). With ``spread``, the value of the key is a list of all arguments that have no default,
+    in order. Arguments in ``without`` cannot be keys.
     """
 
     def __init__(
@@ -335,7 +337,7 @@ class ObjectForm:
         if self.spread:
             given = table[self.key]
             return (given if isinstance(given, list) else [given]), rest
-        if self.argument == "" or table[self.key] is True:  # free = true: with default arguments
+        if self.argument == "" or table[self.key] is True:  # free = true: all arguments have their defaults
             return [], rest
         return [], {self.argument or self.key: table[self.key], **rest}
 
@@ -365,7 +367,7 @@ class OneOf(Either):
 
 
 class ObjectName(Plain):
-    """The key of an object that needs no arguments, as a text in place of a table: "fixed"."""
+    """An object that needs no arguments, given by its key as a text in place of a table, such as "fixed"."""
 
     def __init__(self, forms: Sequence[ObjectForm], *keys: str) -> None:
         plain = choice(*keys)
@@ -377,7 +379,7 @@ class ObjectName(Plain):
 
 
 def tuples(value: object) -> Given:
-    """Return a value with tuples for lists."""
+    """Return a value with its lists, also nested ones, converted to tuples."""
     return tuple(tuples(item) for item in value) if isinstance(value, list) else value
 
 
@@ -406,7 +408,7 @@ ARRAY = Either(
 
 
 def choice(*values: str) -> Plain:
-    """Return the kind of a text that is one of these values."""
+    """Return the kind of texts that are one of these values."""
     return Plain("one of " + ", ".join(f'"{v}"' for v in values), (str,), values)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def find_body(system: Description, body: object, where: str) -> Body:
-    """Return a body of the system, given as a body, by its name, or as "body.node"."""
+    """Return a body of the system that is given as a body, by its name, or as a node "body.node"."""
     if isinstance(body, str):
         if body in ("ground", "world") and body not in system.bodies:
             return system.ground
@@ -53,7 +53,7 @@ def find_body(system: Description, body: object, where: str) -> Body:
 
 
 def find_point(system: Description, point: object, where: str) -> Point:
-    """Return a point of a body of the system; a body means its origin."""
+    """Return a point of the system that is given as a point, as a text, or as a body, for its origin."""
     found = parse_text(system, point, where, {}) if isinstance(point, str) else point
     if isinstance(found, Body):
         found = found.origin
@@ -89,7 +89,7 @@ def unit_direction(system: Description, value: object, where: str) -> Vector:
 
 
 def triple(system: Description, values: Given, where: str, units: str = "m") -> ExprTriple:
-    """Return three constant scalars with the dimension of ``units``."""
+    """Return three constants as expressions with the dimension of ``units``."""
     if item_count(values) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
     reader = constant_reader(system, where, LENGTH if units == "m" else parse_unit(units).dimension)
@@ -97,7 +97,7 @@ def triple(system: Description, values: Given, where: str, units: str = "m") -> 
 
 
 def constant_reader(system: Description, where: str, dimension: Dimension | None) -> Callable[[Given], Expr]:
-    """Return a function that reads constants: expressions of parameters alone."""
+    """Return a function that reads a constant, an expression of parameters alone, of a ``dimension``."""
 
     def read(value: object) -> Expr:
         node = read_expression(system, value, where, dimension)
@@ -121,7 +121,7 @@ def unit_triple(system: Description, axis: object, where: str) -> Given:
 
 
 def find_speed(system: Description, thing: object, where: str) -> Expr:
-    """Return a speed, or the one speed that is the rate of a coordinate."""
+    """Return the speed that is given, or the speed that is the rate of a given coordinate."""
     node = read_expression(system, thing, where)
     if node in system.speeds:
         return node
@@ -137,12 +137,12 @@ def find_speed(system: Description, thing: object, where: str) -> Expr:
 
 
 def find_speeds(system: Description, things: object, where: str) -> tuple[Expr, ...]:
-    """Return the speeds that a value, or each value of a list, names."""
+    """Return the speeds (see ``find_speed``) that are given by one value or by a list of values."""
     return tuple(find_speed(system, thing, where) for thing in several(things))
 
 
 def several(things: object) -> list[Given]:
-    """Return a list: of the items of a list or tuple, of one item, or empty for `None`."""
+    """Return the items of a list or tuple as a list, any other item as a list of one, and [] for `None`."""
     if things is None:
         return []
     return list(things) if isinstance(things, list | tuple) else [things]
@@ -158,14 +158,14 @@ def known_value(node: Expr) -> float | None:
 def bounded_constant(
     system: Description, value: object, where: str, dimension: Dimension, *, positive: bool = False
 ) -> Expr:
-    """Return a constant; raise an error if its value is known to be negative, or zero with ``positive``."""
+    """Return a constant; raise an error if it is known to be negative or, with ``positive``, zero."""
     node = constant_reader(system, where, dimension)(value)
     check_sign(node, where, positive=positive)
     return node
 
 
 def check_sign(node: Expr, where: str, *, positive: bool = False) -> None:
-    """Raise an error if a value is known to be negative, or zero with ``positive``."""
+    """Raise an error if a value is known to be negative or, with ``positive``, zero."""
     size = known_value(node)
     if size is not None and (size < 0 or (positive and size == 0)):
         raise ModelError(f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}")
@@ -181,7 +181,10 @@ def function_of_time(system: Description, value: object, where: str, dimension: 
 
 
 def ground_place(system: Description, value: Given, where: str, dimension: Dimension = LENGTH) -> ExprTriple:
-    """Return components in the ground's axes, functions of time and parameters, of a triple or a vector."""
+    """Return three components in the ground's axes, given as a triple or a vector.
+
+    They may be functions of time and parameters.
+    """
     if isinstance(value, Vector):
         frames = {frame for frame, _ in value.terms}
         if frames - {system.ground.frame}:
@@ -193,7 +196,7 @@ def ground_place(system: Description, value: Given, where: str, dimension: Dimen
 
 
 def orientation_matrix(orient: Given, where: str, read: Callable[[Given], Expr]) -> Matrix | None:
-    """R with v_parent = R v_child, or `None` if the axes agree."""
+    """Return R with v_parent = R v_child from a matrix or a sequence with angles; `None` if ``orient`` is."""
     if orient is None:
         return None
     items = list(orient) if item_count(orient) > 0 else []

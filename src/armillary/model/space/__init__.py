@@ -1,4 +1,4 @@
-"""The space environment, and what flies in it, as verbs of a system.
+"""Gravity, orbits, sunlight and parts of spacecraft, as verbs of a system.
 
 Enters: attractors, orbits, thrusters, sunlight, rotors, in the user's words. Leaves: gravity, loads, bodies,
 events and outputs, as if the user had written them. Read ``attraction.py`` for gravity,

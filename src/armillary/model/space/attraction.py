@@ -1,11 +1,12 @@
-"""Attracting bodies: their gravity on every body of a system, also on bodies added later.
+"""Attractors, such as planets: their gravity on every body of a system, also on bodies added later.
 
-A declaration makes no load: ``all_gravities`` and ``all_loads`` return the effects on the bodies that exist
-when they are called. The part of the field that all bodies share is a uniform field, which does not affect
-relative motion. The difference at each body's mass centre is a load in the body's own axes.
+The verb ``attractor`` makes no load. ``all_gravities`` and ``all_loads`` return its effects on the bodies
+that exist when they are called. One part of these effects is a uniform field, the same for all bodies, which
+does not affect their relative motion. The difference between the field at a body's mass centre and the
+uniform field is a load in the body's own axes.
 
-The formulas hold for any scalars. The vector r leads from the attracting body's centre to a place, in any
-axes; a is the unit axis of oblateness in the same axes. Potentials are per unit mass, with g = −∇U:
+The formulas hold for any scalars. The vector r leads from the attractor's centre to a place, and the unit
+vector a is the axis of its oblateness, both in the same axes. Potentials U are per unit mass, with g = −∇U:
 
     U = −μ/r + k (3 z² r⁻⁵ − r⁻³)         z = r·a,   k = ½ μ J₂ R²
 
@@ -73,14 +74,14 @@ NOWHERE: Triple = (0, 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class GravitySource:
-    """An attracting body: μ, k = ½ μ J₂ R² (0 for a sphere), and the oblateness' axis."""
+    """The field of an attractor: μ, the oblateness k = ½ μ J₂ R² (0 for a sphere), and its axis a."""
 
     mu: Operand
     oblateness: Operand = 0
     axis: Triple = NOWHERE
 
     def along(self, axis: Triple) -> GravitySource:
-        """Return the same source with its axis in other axes."""
+        """Return the same source with the vector ``axis`` in place of its own, for use in other axes."""
         return GravitySource(self.mu, self.oblateness, axis)
 
     @property
@@ -90,7 +91,7 @@ class GravitySource:
 
 
 def potential(source: GravitySource, r: Triple) -> Operand:
-    """U at a place."""
+    """Return the potential U at a place r."""
     near = _nearness(r)
     value = term(-1, source.mu, near)
     if source.round:
@@ -102,19 +103,20 @@ def potential(source: GravitySource, r: Triple) -> Operand:
 
 
 def acceleration(source: GravitySource, r: Triple) -> Triple:
-    """g = −∇U at a place."""
+    """Return the acceleration g = −∇U at a place r."""
     near = _nearness(r)
     return add(scaled(r, term(-1, source.mu, near**3)), _oblate_acceleration(source, r, near))
 
 
 def acceleration_change(source: GravitySource, base: Triple, step: Triple, square: Operand = None) -> Triple:
-    """g(base + step) − g(base), precise also for short steps.
+    """Return Δ = g(b + s) − g(b) for the vectors b, ``base``, and s, ``step``, precisely also for short
+    steps.
 
         Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
 
-    Subtracting two accelerations of 10 m/s² would leave rounding errors of 10⁻¹⁵ m/s², a relative 10⁻⁹ of the
-    gradient over a metre. Oblateness is a thousandth of the field, so its parts are subtracted directly.
-    ``square`` is b², if it is known already.
+    If two accelerations of 10 m/s² were subtracted, rounding errors of 10⁻¹⁵ m/s² would be left, 10⁻⁹ of the
+    difference over a metre. The part of oblateness is a thousandth of the field, so it is found by
+    subtraction. ``square`` is b², if it is known already.
 
     Source: Battin (1999), An Introduction to the Mathematics and Methods of Astrodynamics, section 8.4.
     """
@@ -134,7 +136,7 @@ def acceleration_change(source: GravitySource, base: Triple, step: Triple, squar
 
 
 def _oblate_acceleration(source: GravitySource, r: Triple, near: Operand) -> Triple:
-    """k (3 r⁻⁵ (5 z² r⁻² − 1) r − 6 z r⁻⁵ a)."""
+    """Return the part k (3 r⁻⁵ (5 z² r⁻² − 1) r − 6 z r⁻⁵ a) of g; ``near`` is 1/r."""
     if source.round:
         return NOWHERE
     z = fn.named(inner(r, source.axis), "z")
@@ -145,8 +147,8 @@ def _oblate_acceleration(source: GravitySource, r: Triple, near: Operand) -> Tri
 
 @dataclass(frozen=True, eq=False)
 class Extended:
-    """Second-order terms by the extent of a body: potential energy, force, and moment about its mass
-    centre."""
+    """Effects of a field on a body because of the body's extent, to second order: potential energy, force,
+    and moment about its mass centre."""
 
     energy: Operand
     force: Triple
@@ -162,9 +164,10 @@ def extended_body(source: GravitySource, r: Triple, inertia: Matrix) -> Extended
 
         V = −½ μ (n³ T − 3 n⁵ C) − ½ k (6 n⁵ A − 60 z n⁷ B + (3 n⁵ − 15 z² n⁷) T + (105 z² n⁹ − 15 n⁷) C)
 
-    and the moment without oblateness is 3 μ n⁵ r × I·r. The energy is the integral of the potential over the
-    body, without terms of third order in its size (of fourth if the body is symmetric). Forces and moments
-    are exact derivatives of this energy, so the total energy is conserved.
+    and the moment without oblateness is 3 μ n⁵ r × I·r. V is the integral of the potential over the body,
+    less that of a point mass. Terms of third and higher order in the body's size are neglected; for a
+    symmetric body terms of third order vanish. Forces and moments are exact derivatives of V, so the total
+    energy is conserved.
 
     Source: Hughes (1986), Spacecraft Attitude Dynamics, section 8.1, for the round part.
     """
@@ -201,7 +204,7 @@ def _extended_oblate(
     n2: object,
     n5: object,
 ) -> Extended:
-    """Return the part of ``extended_body`` that oblateness adds, with the factor k."""
+    """Return the part of ``extended_body`` that oblateness adds, the terms with the factor k."""
     a = source.axis
     z = fn.named(inner(r, a), "z")
     Ia = named(matrix_vector(inertia, a), "Ia")
@@ -212,7 +215,7 @@ def _extended_oblate(
     in_brackets = sum_of_terms(
         term(6, A), term(-60, z, n2, B), term(3, T), term(-15, s, T), term(105, s, n2, C), term(-15, n2, C)
     )
-    # ∂V/∂r = −½ k n⁷ ( … r + (−60 B − 30 z T + 210 z n² C) a − 60 z I·a + (210 s − 30) I·r )
+    # ∂V/∂r = −½ k n⁷ ( along_r r + (−60 B − 30 z T + 210 z n² C) a − 60 z I·a + (210 s − 30) I·r )
     along_r = sum_of_terms(
         term(-30, A),
         term(-15, T),
@@ -244,12 +247,12 @@ def term(coefficient: float, *factors: Operand) -> Operand:
 
 
 def sum_of_terms(*terms: Operand) -> Operand:
-    """Return the sum of terms without known zeros."""
+    """Return the sum of terms; terms that are known to be zero are left out."""
     return reduce(plus, terms)
 
 
 def _nearness(r: Triple) -> Operand:
-    """1/r."""
+    """Return 1/|r|."""
     square = inner(r, r)
     if is_zero(square):
         raise ModelError(
@@ -260,7 +263,7 @@ def _nearness(r: Triple) -> Operand:
 
 @dataclass(frozen=True, eq=False)
 class Attractor:
-    """A body that attracts and is not part of the system; its place and axis are in the ground's axes."""
+    """A body that attracts but is not part of the system; ``place`` and ``axis`` are in the ground's axes."""
 
     name: str
     mu: Expr
@@ -290,8 +293,10 @@ GRAVITATION = LENGTH**3 / TIME**2
 
 @dataclass(frozen=True, eq=False)
 class _Spot:
-    """The mass centre of a body or of its flexible part. Both vectors are in the body's axes: ``base`` leads
-    from the attractor's centre to the reference point, ``step`` from there to the mass centre.
+    """The mass centre of a body or of its flexible part.
+
+    ``base`` leads from the attractor's centre to the origin of the reference body, ``step`` from there to the
+    mass centre; both vectors are in the body's axes.
     """
 
     body: Body
@@ -301,7 +306,7 @@ class _Spot:
     source: GravitySource
     base: Triple
     step: Triple
-    square: Scalar  # of the base's length
+    square: Scalar  # base·base
     part: Central | None = None
 
     @property
@@ -332,17 +337,19 @@ def attractor(
 ) -> None:
     """Add a planet, moon or star that attracts all bodies, with gravitational parameter ``mu`` in m³/s².
 
-    ``at``: its centre in the ground's axes, which may be a function of time. ``J2`` with the equatorial
-    ``radius`` is its oblateness about ``axis`` (by default the ground's z). ``field``:
+    ``at`` is its centre in the ground's axes, which may be a function of time. ``J2`` with the equatorial
+    ``radius`` is its oblateness about ``axis`` (by default the ground's z). ``field`` is one of:
 
-    - "mass centre": the field at the system's mass centre acts uniformly on all bodies, so that orbit and
-      attitude do not mix.
-    - "gradient": each body feels the field at its own mass centre, and the moment and force that the
-      field's gradient gives its inertia, to second order in its size.
-    - "bodies": the field at each body's mass centre alone.
+    - "mass centre": the field at the system's mass centre acts uniformly on all bodies, so that the attitude
+      has no effect on the orbit, nor the orbit on the attitude.
+    - "gradient": each body is subject to the field at its own mass centre, and to the moment and force that
+    the
+      field's gradient causes by its inertia, to second order in the body's size.
+    - "bodies": each body is subject only to the field at its own mass centre.
 
-    ``indirect`` subtracts the acceleration that the ground's origin has in this field: for third bodies,
-    if the ground falls with the planet at its origin. Several attractors add up.
+    ``indirect`` subtracts the acceleration that the field gives the ground's origin. This is needed for a
+    third body, such as the Moon, if the ground's origin is a planet that falls freely, too. Several
+    attractors add up.
     """
     where = f"attractor '{name}'"
     check_new_name(system, name, "attractor")
@@ -370,7 +377,7 @@ def attractor(
 
 
 def all_gravities(system: Description) -> list[Gravity]:
-    """Return the uniform fields: from ``gravity``, and the common part of attractors."""
+    """Return the uniform fields: those of the verb ``gravity``, and the uniform parts of attractors."""
     found = list(system.gravities)
     for attractor in system.attractors.values():
         common = _common_acceleration(system, attractor)
@@ -380,7 +387,7 @@ def all_gravities(system: Description) -> list[Gravity]:
 
 
 def all_loads(system: Description) -> list[Load]:
-    """Return the user's loads, and the loads of attractors on each body besides their uniform fields."""
+    """Return the user's loads, and the loads of attractors on each body besides their uniform parts."""
     found = list(system.loads.values())
     for attractor in system.attractors.values():
         for spot in _spots(system, attractor):
@@ -398,7 +405,7 @@ def all_loads(system: Description) -> list[Load]:
 def modal_forces(system: Description) -> dict[Expr, Expr]:
     """Return the forces of attractors on modes besides their uniform part, by modal speed.
 
-    Q_p = −∂V/∂η_p: the force times ∂(mass centre)/∂η_p, less ∂V/∂(inertia) times ∂(inertia)/∂η_p.
+    Q_p = −∂V/∂η_p is the force times ∂(mass centre)/∂η_p, less ∂V/∂(inertia) times ∂(inertia)/∂η_p.
     """
     found: dict[Expr, Scalar] = {}
     for attractor in system.attractors.values():
@@ -448,7 +455,7 @@ def _common_acceleration(system: Description, attractor: Attractor) -> Triple:
 
 
 def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
-    """Yield the mass centres that may have a load besides the uniform field, each in its body's axes."""
+    """Yield the mass centres at which the field may differ from the uniform field."""
     if attractor.field == "mass centre":
         return
     for body in system.bodies.values():
@@ -475,7 +482,8 @@ def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
             reached = add(step[above], body.displacement.components(body.parent.frame))
             step[body.name] = carry_to_child(body, reached, "step")
         source = attractor.source.along(pole[body.name])
-        # The mass of a wheel may be part of its carrier's; the gradient still acts on the wheel's inertia.
+        # A wheel may have no mass, since the user has added it to the carrier's mass; the gradient still acts
+        # on the wheel's inertia.
         if not is_zero(body.mass) or _extends(body.inertia):
             way = named_triple(add(step[body.name], body.com_coordinates), f"step_{body.name}")
             yield _Spot(body, body.com, body.mass, body.inertia, source, base[body.name], way, square)
@@ -487,7 +495,7 @@ def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
 
 
 def _check_together(system: Description, attractor: Attractor) -> None:
-    """Raise an error if several bodies are free in the ground: the field differs at each of them."""
+    """Raise an error if several bodies move freely in the ground, since the field differs between them."""
     flying = [b for b in system.bodies.values() if b.parent is system.ground and isinstance(b.joint, Free)]
     if len(flying) > 1:
         raise ModelError(
@@ -498,7 +506,7 @@ def _check_together(system: Description, attractor: Attractor) -> None:
 
 
 def _reference_body(system: Description) -> Body:
-    """Return the first body with mass, at whose origin the uniform part is taken."""
+    """Return the first body with mass; the uniform field is the field at its origin."""
     return first_with_mass(system, "attractor")
 
 
@@ -510,12 +518,12 @@ def _mass_place(system: Description) -> Triple:
 
 
 def _extends(inertia: Matrix) -> bool:
-    """Return whether there is any inertia."""
+    """Return whether some element of an inertia is not zero."""
     return any(not is_zero(x) for row in inertia for x in row)
 
 
 def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
-    """Return (force, moment) on a body besides the uniform field, in its own axes."""
+    """Return the force and moment of an attractor on a body besides its uniform field, in the body's axes."""
     force, moment = NOWHERE, NOWHERE
     if any(not is_zero(x) for x in spot.step):
         force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.mass)

@@ -1,13 +1,14 @@
 """Ready parts of spacecraft: wheels, control moment gyros, panels, thrusters and solar radiation pressure.
 
 Wheels and gyros are balanced rotors on ordinary joints. A wheel with equal transverse moments of inertia
-costs little: regrouping gives its mass and transverse inertia to its carrier before the derivation.
+costs little: the derivation first moves its mass and transverse inertia to its carrier
+(mechanics/tree/regroup.py).
 
-Panels are hinged in one line: solar arrays that flex on springs, or unfold and latch.
+Panels form a chain of hinged bodies, such as a solar array that flexes on springs, or unfolds and latches.
 
 Thrusters are forces fixed in a body that are switched on and off at given times. Inside a step the thrust
-must not jump, so it depends on a clock memory instead of the time. An event at each switching time sets the
-clock to that time, so steps end and begin exactly there.
+must not jump. So it depends not on the time, but on a memory, the clock. An event at each switching time sets
+the clock to that time, so steps end and begin exactly there.
 
 Solar radiation pressure acts on flat plates and spheres. For a plate with area A, unit normal n, and unit
 vector s towards the Sun, with c = n·s > 0 and the shares of light that it reflects specularly, ρ, and
@@ -15,8 +16,8 @@ diffusely, δ:
 
     F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
 
-(a sphere reflects specular light evenly in all directions). A body in the cylinder of an attractor's shadow
-gets no light.
+A sphere reflects specular light evenly in all directions, so ρ has no effect on it. A body in the shadow of
+an attractor, which is taken as a cylinder, gets no light.
 
 Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.2.2; Montenbruck & Gill
 (2000), section 3.4.
@@ -81,7 +82,7 @@ from armillary.untyped import DataTable, Given
 
 
 class GimbalAxes(Either):
-    """An axis, or a list of the axes of two gimbals."""
+    """The kind of one axis, or of a list with the axes of two gimbals."""
 
     def python(self, value: object) -> Given:
         if not isinstance(value, list):
@@ -91,7 +92,7 @@ class GimbalAxes(Either):
 
 
 class PerGimbal(Either):
-    """One value, or a list with a value for each gimbal; "" stands for no value."""
+    """The kind of one value, or of a list with a value for each gimbal, in which "" stands for no value."""
 
     def python(self, value: object) -> Given:
         if not isinstance(value, list):
@@ -125,13 +126,13 @@ def reaction_wheel(
     torque: ExpressionLike | None = None,
     speed: ExpressionLike = 0,
 ) -> Body:
-    """Add a balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
+    """Add a balanced rotor that spins about an axis of its carrier, with its mass centre at the place ``at``.
 
-    ``inertia`` is about the axis, ``transverse`` about an axis perpendicular to it, by default half of
-    ``inertia``, as for a thin disc. ``drive`` is "free"; "torque", a motor's ``torque`` on the wheel, and its
-    opposite on the carrier (load ``name_motor``); or "constant", a spin at ``speed`` relative to the carrier.
-    With the other drives ``speed`` is the speed at the start, in rad/s. The wheel's angle is ``name.q1``, its
-    relative speed ``name.u1``.
+    ``inertia`` is about the axis, and ``transverse`` about an axis perpendicular to it, by default half of
+    ``inertia``, as for a thin disc. With the ``drive`` "free" there is no motor. With "torque" a motor's
+    ``torque`` acts on the wheel, and its opposite on the carrier (load ``name_motor``). With "constant" the
+    wheel spins at ``speed`` relative to the carrier; with the other drives ``speed`` is the speed at the
+    start, in rad/s. The wheel's angle is ``name.q1``, its relative speed ``name.u1``.
     """
     where = f"wheel '{name}'"
     chosen = drive if drive is not None else ("free" if torque is None else "torque")
@@ -173,15 +174,15 @@ def control_moment_gyro(
     gimbal_rate: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
     gimbal_torque: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
 ) -> Gyro:
-    """Add a wheel at constant relative speed in one gimbal or two; its mass centre is on all axes.
+    """Add a wheel at constant relative speed in one gimbal or in two; all axes pass through its mass centre.
 
-    ``gimbal_axis`` is an axis of the carrier, or a list of two: of the outer gimbal and of the inner gimbal.
-    ``spin_axis`` is the wheel's axis at zero gimbal angles. ``gimbal_inertia`` is 0, or the inertia of a
-    gimbal about the centre, in its axes. ``gimbal_rate`` prescribes the rate of a gimbal, or
-    ``gimbal_torque`` acts between a gimbal and its carrier (load ``name_gimbal_motor``); without both the
-    gimbal is free. With two gimbals these are lists of two, with `None` for a value that is left out. The
-    bodies are ``name_gimbal`` (or ``name_outer`` and ``name_inner``) and ``name_wheel``; ``mass`` is the
-    wheel's.
+    ``gimbal_axis`` is one axis of the carrier, or a list of two: the axis of the outer gimbal, then that of
+    the inner gimbal. ``spin_axis`` is the wheel's axis at zero gimbal angles. ``gimbal_inertia`` is 0, or the
+    inertia of a gimbal about the wheel's mass centre, in the gimbal's axes. ``gimbal_rate`` prescribes the
+    rate of a gimbal; ``gimbal_torque`` acts between a gimbal and its carrier (load ``name_gimbal_motor``);
+    without both the gimbal is free. With two gimbals these three are lists of two, with `None` for a value
+    that is left out. The bodies are ``name_gimbal`` (or ``name_outer`` and ``name_inner``) and
+    ``name_wheel``; ``mass`` is that of the wheel.
     """
     where = f"control moment gyro '{name}'"
     axes = gimbal_axis if isinstance(gimbal_axis, list) else [gimbal_axis]
@@ -228,7 +229,9 @@ def control_moment_gyro(
 
 
 def _axial(spin: Expr, across: Expr, axis: Given) -> list[Given]:
-    """Return the inertia of a rotor: I = t 1 + (s − t) a aᵀ, as three moments if a is a coordinate axis."""
+    """Return the inertia I = t 1 + (s − t) a aᵀ of a rotor with axis a, moment of inertia s, ``spin``, about
+    it, and t, ``across``, perpendicular to it: three moments if a is a coordinate axis, else six elements.
+    """
     if any(axis == unit for unit in UNIT_AXES.values()):
         return [spin if x else across for x in axis]
     a = [as_expr(x) for x in axis]
@@ -241,7 +244,7 @@ def _at_right_angles(a: Given, b: Given) -> bool:
 
 
 def _one_each(value: object, count: int, where: str) -> list[Given]:
-    """Return one value for each gimbal; a list has them in order."""
+    """Return one value for each gimbal: those of a list, the value for one gimbal, or `None` or 0 for all."""
     nothing = value is None or (isinstance(value, int | float) and value == 0)
     values = value if isinstance(value, list) else [value] * (count if nothing else 1)
     if len(values) != count:
@@ -274,21 +277,22 @@ def panels(
     name: str = "panel",
     first: int = 1,
 ) -> list[Body]:
-    """Add a chain of ``n`` panels from a parent outwards, each on a hinge at the end of the panel before it:
-    bodies ``panel1``, ``panel2``, …, numbered from ``first``. Return them in that order.
+    """Add a chain of ``n`` panels on a parent, each on a hinge at the end of the panel before it. Return the
+    bodies, ``panel1``, ``panel2``, …, numbered from ``first``, in this order.
 
     A value that differs from panel to panel is a list of ``n`` values (or an array, except for ``inertia``);
-    any other value holds for all panels.
+    any other value applies to all panels.
 
-    ``length`` is from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the distance
-    of the mass centre from the inner hinge (half the length if left out), ``inertia`` about the mass centre.
-    ``axis`` is the axis of the hinges in the panels' axes. ``at`` is the place of the first hinge on the
-    parent, ``orient`` the orientation of the panels' axes there at zero angles.
+    ``length`` is the distance from hinge to hinge, in the direction ``along`` of the panel's axes. ``com`` is
+    the distance of the mass centre from the inner hinge (half the length if left out); ``inertia`` is about
+    the mass centre. ``axis`` is the axis of the hinges in the panels' axes. ``at`` is the place of the first
+    hinge on the parent, and ``orient`` the orientation of the panels' axes relative to the parent at zero
+    angles.
 
-    A hinge has the moment −k (q − rest) − c q̇ (load ``panel1_hinge``) if it has ``stiffness`` or
-    ``damping``. ``start`` are angles at the start, or "folded": the first panel a quarter turn from its
-    deployed direction, the others folded on it like an accordion. ``latch`` is the angle at which a hinge
-    locks for good when it first passes it (event ``panel1 latches``); with None it never locks.
+    A hinge with ``stiffness`` k or ``damping`` c has the moment −k (q − rest) − c q̇ (load ``panel1_hinge``).
+    ``start`` are angles at the start, or "folded": then the first panel is a quarter turn from its deployed
+    direction, and the others are folded on it like an accordion. When a hinge first passes the angle
+    ``latch``, it locks for good (event ``panel1 latches``); with None it never locks.
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST:
         raise ModelError(f"panels: n={shown(n)} is not a number of panels, from 1 to {_MOST}")
@@ -351,7 +355,7 @@ def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> N
 
 
 def _start_angles(system: Description, start: object, n: int) -> Given:
-    """Return the angles at the start, also of a "folded" array."""
+    """Return the angles at the start; "folded" is converted to a list of angles."""
     if not isinstance(start, str):
         return start
     if start == "folded":
@@ -365,7 +369,7 @@ def _start_angles(system: Description, start: object, n: int) -> Given:
 
 def _each(value: object, n: int, word: str) -> Sequence[Given]:
     """Return one value per panel, from a list of n or from one value for all. An array or tuple counts as a
-    list, except for ``inertia``: there it is one inertia for all panels.
+    list, except for ``inertia``, where it is one inertia for all panels.
     """
     if word != "inertia" and isinstance(value, tuple | np.ndarray):
         value = list(value) if np.ndim(value) else value
@@ -393,13 +397,13 @@ def thruster(
     ] = None,
     specific_impulse: ExpressionLike | None = None,
 ) -> Expr:
-    """Add a force of this magnitude along a direction at a point of a body, for example ``hub.x``.
+    """Add a force ``thrust`` along a direction, such as ``hub.x``, at a point of a body.
 
-    ``on`` is pairs of times (start, stop), at which steps of integration begin and end; or an expression that
-    multiplies the thrust, such as a memory that events switch. If it is left out, the thruster is always on.
-    With a ``specific_impulse`` in seconds the output ``name propellant`` is the propellant that constant
-    thrust has used since its first pulse. Masses do not change: a burn that uses much of a vehicle's mass is
-    not modelled. Returns the force.
+    ``on`` is a list of pairs of times (start, stop), and integration steps begin and end at these times; or
+    it is an expression that multiplies the thrust, such as a memory that events switch. If it is left out,
+    the thruster is always on. With a ``specific_impulse`` in seconds the output ``name propellant`` is the
+    mass of propellant that a constant thrust has used since the first pulse. Masses of bodies do not change,
+    so a burn that uses much of a vehicle's mass is not modelled. Returns the force.
     """
     where = f"thruster '{name}'"
     check_new_name(system, name, "thruster")
@@ -435,7 +439,7 @@ def thruster(
 
 
 def _switch(system: Description, name: str, pulses: list[tuple[Expr, Expr]]) -> Expr:
-    """Return 1 in a pulse and 0 elsewhere, by a clock memory with the last switching time."""
+    """Return a factor that is 1 in a pulse and 0 elsewhere; it uses a memory with the last switching time."""
     clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=system.identity, units="s")
     system.memories[clock.name] = Memory(clock, 0.0, None, f"last switching of {name}", 0.0)
     system.rates[clock] = ZERO
@@ -487,16 +491,16 @@ def solar_pressure(
     two_sided: Flag = False,
     shadow: Annotated[str | None, NAME] = None,
 ) -> Expr:
-    """Add the force of sunlight on a plate with this normal, or on a sphere if no normal is given, at a
-    point (if a body is given, at its origin).
+    """Add the force of sunlight on a plate with this normal, or on a sphere if no normal is given. The force
+    acts at the point ``at``, or at the origin of the body ``at``.
 
-    ``sun`` is the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
-    the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of light
-    that are reflected in these ways. ``pressure`` is the pressure on a black surface, 4.54e-6 N/m² if left
-    out; if the Sun is an attractor, it is the pressure at one astronomical unit. A plate is lit on the side
-    of its normal, or on both if it is ``two_sided``. ``shadow`` names an attractor with a radius: entering
-    and leaving its cylindrical shadow are events, with the memory ``name_light`` (1 lit, 2 dark). Returns the
-    size of the force.
+    ``sun`` is the direction towards the Sun as a vector, or the name of an attractor that is the Sun. In the
+    second case the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the
+    shares of light that are reflected in these ways. ``pressure`` is the pressure on a black surface, 4.54e-6
+    N/m² if left out; if the Sun is an attractor, it is the pressure at one astronomical unit. A plate is lit
+    on the side of its normal, or on both sides if it is ``two_sided``. ``shadow`` names an attractor with a
+    radius. The point enters and leaves its cylindrical shadow at events, which set the memory ``name_light``
+    (1 lit, 2 dark). Returns the magnitude of the force.
     """
     where = f"solar pressure '{name}'"
     check_new_name(system, name, "solar pressure")
@@ -530,7 +534,7 @@ def solar_pressure(
 
 
 def _sunlight(system: Description, sun: object, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
-    """Return (unit vector towards the Sun, pressure)."""
+    """Return the unit vector towards the Sun, and the pressure of its light at the point."""
     if not isinstance(sun, str) or "." in sun:
         return unit_direction(system, sun, f"sun of {where}"), light
     star = find_attractor(system, sun, f"sun of {where}")
@@ -548,7 +552,10 @@ def _shadow_caster(system: Description, shadow: str, where: str) -> Attractor:
 
 
 def _light_factor(system: Description, name: str, point: Point, towards: Vector, caster: Attractor) -> Expr:
-    """1 in light and 0 in the shadow: r² − R² − min(r·s, 0)² passes zero at the cylinder's wall."""
+    """Return a factor that is 1 in light and 0 in the shadow, whose wall is at r² − R² − min(r·s, 0)² = 0.
+
+    r leads from the caster's centre to the point, R is the caster's radius, and s is ``towards`` the Sun.
+    """
     assert caster.radius is not None
     line = motion.position(point) - system.ground.frame.vector(caster.place)
     behind = fn.minimum(as_expr(dot(line, towards)), 0)
