@@ -1,18 +1,18 @@
 """Closing of kinematic loops at the start of a run, in the language of language.py.
 
 The record also has the fields of numerics/language.py. The functions come in this order: the geometry of
-loops (gaps, J and N) and a displacement of the coordinates; speeds that satisfy the constraints, by the least
-change δ with J (u + δ) + b = 0, and a check of redundant constraints; the closing of loops.
+loops (gaps Φ, J and N) and small displacements of the coordinates; a check of redundant constraints, and the
+least change δ of the speeds that satisfies the constraints, J (u + δ) + b = 0; the closing of loops.
 
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so its equations have the matrix of
 the constraints: J δ = −Φ, with N δ = 0 for coordinates that are held. numerics/roots.py finds the shortest δ
-of the speeds that may move, or the smallest gaps if they cannot be closed. Rows and motions are divided by
-their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths to angles.
+of the speeds that may move, or the smallest gaps if the gaps cannot be closed. Rows and motions are divided
+by their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths to angles.
 
-Given coordinates stay unchanged; the others are found. Later attempts have more freedom: first only the
-dependent speeds move; then all speeds on which the loops depend; then these from scattered starts. Only if
-more coordinates are given than the loops leave free, the given ones are first guesses: they select the branch
-in which a loop is closed.
+Given coordinates stay unchanged; the others are found. Each attempt has more freedom than the one before: in
+the first only the dependent speeds move, in the second all speeds on which the loops depend, and in the third
+the same speeds from scattered starts. If more coordinates are given than the loops leave free, a last attempt
+takes the given ones as first guesses, which only select the branch in which a loop is closed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Loops(Roots, Scatter):
     status: whole
     held: PlaceFlags  # coordinates that this attempt keeps
     tied: PlaceFlags  # held coordinates that the moving speeds would change
-    moving: SpeedFlags  # speeds that may move in it
+    moving: SpeedFlags  # speeds that may move in this attempt
     stiffness: real  # weight of the equations of held coordinates
     numbers: Figures  # gaps, elements of J and N and sizes of gaps at `place`
     there: Figures  # the same numbers at `moved`
@@ -43,16 +43,16 @@ class Loops(Roots, Scatter):
     moved: Places  # coordinates after a trial step
     # Results of the attempts so far.
     best: Places  # coordinates with the smallest gaps
-    least: real  # length of these gaps
-    found: Places  # closed loops, nearest to the start
+    least: real  # length of the gaps at `best`
+    found: Places  # coordinates with closed loops, nearest to the start
     reach: Places  # motion of each coordinate by a unit of its most effective speed
-    seed: real  # of the random numbers
+    seed: real  # seed of the random numbers
     chance: real
     if CONFIGURATIONS:
-        present: whole  # configuration; it decides which speeds may move
+        present: whole  # number of the configuration, which decides which speeds may move
     if AGREEMENT:
-        speed: Speeds  # divided by their sizes
-        change: Speeds  # of the speeds
+        speed: Speeds  # speeds divided by their sizes
+        change: Speeds  # changes of these speeds
         fixed: SpeedFlags  # speeds that must not change
         broken: RowReals  # residuals of the constraints on speeds
 
@@ -66,7 +66,7 @@ def spread_figures(run: Loops) -> None:
 
 
 def look(run: Loops) -> None:
-    """Compute the figures of the constraints at the present coordinates."""
+    """Compute the figures of the constraints (gaps, elements of J and N) at the present coordinates."""
     run.numbers = loop_figures(run.t, run.place)
     spread_figures(run)
     for i in range(run.rows):
@@ -93,8 +93,8 @@ def gap_length(run: Loops) -> real:
 
 
 def worst_residual(run: Loops) -> real:
-    """Return the largest gap, after each is divided by the largest element of its row of J: its change by a
-    unit of the most effective speed.
+    """Return the largest gap. Each gap is divided by the largest element of its row of J, which is the change
+    of the gap by a unit of the most effective speed.
     """
     largest: real = 0.0
     for i in range(N_GAPS):
@@ -155,7 +155,7 @@ def displace(run: Loops) -> None:
     if UNITS:
         make_unit(run)
     for k in range(N_COORDINATES):
-        if run.held[k]:  # a step along the tangent moves these in second order only
+        if run.held[k]:  # a step along the tangent changes held coordinates only in second order
             run.moved[k] = run.place[k]
 
 
@@ -168,7 +168,9 @@ def accept(run: Loops) -> None:
 
 
 def set_radius(run: Loops) -> None:
-    """Set the first radius: unlimited, but short if held coordinates weigh more than the gaps."""
+    """Set the first limit of the step length: none, or LONGEST_STEP if held coordinates have more weight than
+    the gaps.
+    """
     run.radius = INFINITY if run.stiffness <= 1.0 else LONGEST_STEP
 
 
@@ -223,7 +225,9 @@ def count_equations(run: Loops) -> None:
 
 
 def set_scaled_rows(run: Loops, all_rows: truth) -> None:
-    """Set the matrix to J, or to its kept rows, with columns divided by their largest elements."""
+    """Set the matrix to J, with all rows or only those that are not redundant; divide its columns by their
+    largest elements.
+    """
     largest: real = 0.0
     for m in range(N_JACOBIAN):
         largest = max(largest, abs(run.jacobian[m]))
@@ -363,7 +367,7 @@ def keep_best(run: Loops) -> None:
 
 
 def approach(run: Loops) -> None:
-    """Find the smallest gaps near the present coordinates."""
+    """Find the coordinates with the smallest gaps near the present ones."""
     set_limits(run, STIFF, EPSILON, EPSILON, DAMPED_TURNS)
     if some_speed_moves(run):
         find_root(run)
@@ -442,7 +446,9 @@ def clear_rows(run: Loops, first: whole, bound: whole) -> None:
 
 
 def too_many_given(run: Loops) -> truth:
-    """Return whether, at each of three positions, more coordinates are given than the loops leave free."""
+    """Return whether, at each of three random positions near the start, more coordinates are given than the
+    loops leave free.
+    """
     measure_reach(run)
     for j in range(N_SPEEDS):
         run.moving[j] = True
@@ -515,7 +521,7 @@ def find_place(run: Loops) -> truth:
     if free:
         too_many = too_many_given(run)
     if too_many:
-        run.least = 0.0  # `best` stays a position with all given values
+        run.least = 0.0  # so that `best` remains a position with all given values
         for k in range(N_COORDINATES):
             run.held[k] = False
         closed = attempt(run, True)

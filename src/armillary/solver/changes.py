@@ -2,7 +2,7 @@
 
 A configuration is a set of locked joints and a choice of dependent speeds; each has its own program, with the
 sections of every program and five more (program/configurations). The motion [q, u, z] has all coordinates,
-all speeds of the system and the user's own states, in one layout for all of them:
+all speeds of the system and the user's own states, in the same order for all configurations:
 
     leave          the motion at a state of the present configuration
     enter          the state of a configuration at a motion
@@ -10,23 +10,23 @@ all speeds of the system and the user's own states, in one layout for all of the
     adjust         the least changes of speeds with which a motion satisfies the constraints
     ratings        the quality, at a motion, of each choice of dependent speeds with the same locks
 
-Events cause a change by their role: a user's event that locks, unlocks or sets the speed of a joint that is
-released at its time, or the internal event of a choice of dependent speeds that has become poor. All events
-of one instant act together. A joint that is released at an instant at which another one locks is held through
-the impulse, unless its speed is set. Dependent speeds that events set stay as set, and the others are changed
-as little as possible. If the needed configuration is not available, the state stays as before the change. An
-exported program ends there. In the process the run is LACKING: the process derives the missing configuration,
-or closes loops, adds the result to the tables (runtime/models/run_changes.py) and enters the loop again,
-which makes the change from its beginning.
+Two kinds of events change the configuration: the user's events that lock or unlock a joint, or set the speed
+of a joint that is released at the same time; and the internal event at which a choice of dependent speeds has
+become poor. All events of one instant act together. If one joint is released at the instant at which another
+one locks, it is still held during the impulse of this lock, unless its speed is set. Dependent speeds that
+events set keep these values, and the others are changed as little as possible. If the needed configuration is
+not available, the state remains that before the change. An exported program ends there. In the process the
+run is LACKING: the process derives the missing configuration, or closes loops, adds the result to the tables
+(runtime/models/run_changes.py) and enters the loop again, which makes the change from its beginning.
 
-With the requested locks, the first choice of dependent speeds in the table of configurations is taken if it
-is good, else the best rated of the others there. The process and exported programs have the same table, so
-they make the same choices. If no choice in the table is good, an exported program ends, and the process makes
-a choice for the present coordinates (choices.py).
+Of the choices of dependent speeds with the requested locks, the first one in the table of configurations is
+taken if it is good, else the one with the best rating. The process and exported programs have the same table,
+so they make the same choices. If no choice in the table is good, an exported program ends, and the process
+makes a choice for the present coordinates (choices.py).
 
 Where constraints grow weak, the run looks ahead for a loss of rank: the time at which the strength of the
-weakest of them, extrapolated with its slope and bend, is zero (forecasts.py). Such a singular configuration
-is passed in one step (passages.py); a program without such steps ends close to it.
+weakest constraint, extrapolated with its first and second derivatives, is zero (forecasts.py). Such a
+singular configuration is passed in one step (passages.py); a program without such steps ends close to it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from armillary.solver.thresholds import (
 
 
 def note_lack(run: RunRecord, what: whole, c: whole) -> None:
-    """Note what the process has to add, concerning the locks of a configuration."""
+    """Note what the process has to add to the tables, and a configuration with the locks that it is for."""
     run.lack = what
     run.lack_in = c
 
 
 def read_requests(run: RunRecord) -> truth:
     """Read the requirements of the events that happen now: the locks after them, and the locks held through
-    the impulse. Return false if they cannot be met here.
+    the impulse. Return false if the loop cannot meet them.
     """
     if LOCKING_EVENTS:
         for j in range(N_LOCKABLE):
@@ -155,7 +155,7 @@ def with_locks(run: RunRecord, held: truth) -> whole:
 
 
 def apply_lock_impulse(run: RunRecord) -> truth:
-    """Apply the impulse of locks that close. Return false if its configuration is not available."""
+    """Apply the impulse of locks that close. Return false if no configuration has these locks."""
     struck: truth = False
     for j in range(N_LOCKABLE):
         struck = struck or (run.after[j] and not LOCKED[j])
@@ -238,8 +238,8 @@ def suitable(run: RunRecord, c: whole) -> whole:
 
 
 def next_configuration(run: RunRecord) -> whole:
-    """Return the configuration after the events of this instant, installed, with its state in `stage`; NONE
-    if it is not available.
+    """Install the configuration after the events of this instant, and set `stage` to its state. Return its
+    number, or NONE if it is not available.
     """
     c: whole = run.configuration
     if LOCKING_EVENTS:
@@ -262,8 +262,8 @@ def next_configuration(run: RunRecord) -> whole:
 
 
 def chooses_in_place(run: RunRecord) -> truth:
-    """Return whether other dependent speeds are required so near a loss of rank that no choice is better:
-    with another choice the run would leave its branch of motion there.
+    """Return whether other dependent speeds are required so near a loss of rank that no choice is better.
+    With another choice the run would leave its branch of motion there.
     """
     if RANK_EVENT[run.configuration] == NONE or CHOICE_EVENT[run.configuration] == NONE:
         return False
@@ -313,7 +313,7 @@ def change(run: RunRecord) -> None:
     if PARTITIONED:
         run.pairs = 0
         note_lack(run, LACKS_SECTIONS, before)
-    # After loops were closed again, or speeds adjusted, even the only configuration may be the right one.
+    # After loops were closed again, or speeds adjusted, a run may continue in the only configuration.
     if (PARTITIONED and not run.complete) or (
         not PARTITIONED and not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2
     ):
@@ -323,7 +323,7 @@ def change(run: RunRecord) -> None:
         note_lack(run, LACKS_AGREEMENT, before)
     possible = read_requests(run)
     if ADJUSTING and RECLOSING and run.adjusting:
-        for i in range(N_COORDINATES):  # they may have been closed again
+        for i in range(N_COORDINATES):  # loops may have been closed again
             run.motion[i] = run.state[i]
     else:
         run.motion = leave(run.t, run.state)
@@ -363,8 +363,9 @@ def choose_start(run: RunRecord) -> None:
 
 
 def choose_for_motion(run: RunRecord) -> None:
-    """Choose the configuration in which a run starts from its motion, in all speeds. If the first choice is
-    exactly singular, dependent speeds do not follow from a state, and the run ends.
+    """Choose the configuration in which a run starts, from the motion at its start. The run ends if none is
+    available, or if the state is not finite, as when `choose_start` computes the motion with an exactly
+    singular choice of dependent speeds.
     """
     before: whole = run.configuration
     c: whole = NONE
@@ -388,8 +389,8 @@ def choose_for_motion(run: RunRecord) -> None:
 
 
 def watch_rank(run: RunRecord) -> None:
-    """Look ahead where the constraints are weak, when it is due: if they soon lose rank, the next step leads
-    across. This comes before the update of memory, which happens once at each time.
+    """If the constraints are weak and the time `look` is reached, look ahead: if they soon lose rank, the
+    next step leads across. This is done before the update of memory, which happens once at each time.
     """
     if run.restart:
         run.g = events(run.t, run.state)
@@ -404,7 +405,7 @@ def watch_rank(run: RunRecord) -> None:
     ahead = rank_lost_after(run)
     run.restart = True  # derivatives and event functions are computed again
     if not (ahead < INFINITY):
-        # The root of the strength is about the distance to a loss of rank; loads may turn the motion to it.
+        # The root of the strength is about the distance to a loss of rank. Loads may turn the motion there.
         nearer: real = max(0.5 * sqrt(max(left, 0.0)), LOOK_FAR)
         run.look = run.t + horizon(run, min(AROUND, nearer))
         return

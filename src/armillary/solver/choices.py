@@ -1,14 +1,15 @@
 """The choice of dependent speeds at a configuration, in the small language of language.py.
 
-The process makes it if no choice in the table of configurations is good (`suitable` of changes.py). The
-method is the one of mechanics/constraints/dependent_speeds.py: complete pivoting over the rows of J in terms
-of the sizes of speeds, where present dependent speeds are preferred if they are nearly as good; then
-dependent and independent speeds are exchanged while some factor exceeds two. Speeds of modes stay independent
-unless the choice among joints alone is far worse. The choice depends only on the coordinates and the present
-choice, not on the configurations that runs have met.
+The process makes this choice if no choice in the table of configurations is good (`suitable` of changes.py).
+The method is that of mechanics/constraints/dependent_speeds.py. First, complete pivoting over the rows of J,
+divided by the sizes of speeds, where present dependent speeds are preferred if they are nearly as good. Then
+a dependent and an independent speed are exchanged as long as some factor of an independent speed in a
+dependent one exceeds two. Speeds of elastic modes stay independent unless the choice among joints alone is
+far worse. The choice depends only on the coordinates and the present choice, not on the configurations that
+runs have met.
 
-Singular values of a few rows are found by rotating rows in pairs until all are orthogonal; their lengths are
-then the singular values. This needs no library, so every language finds the same values.
+Singular values of a few rows are found by rotating rows in pairs until all are orthogonal; the lengths of the
+rows are then the singular values. This needs no library, so every language finds the same values.
 
 Source: Hestenes (1958), Inversion of matrices by biorthogonalization, J. SIAM 6, 51–90.
 """
@@ -83,7 +84,9 @@ def read_rows(run: RunRecord, t: real, state: States) -> None:
 
 
 def measure_sizes(run: RunRecord) -> None:
-    """Find the sizes of speeds: the largest element of J of each kind, which replaces units."""
+    """Find the size of each kind of speeds (those with the same unit): the largest element of J in their
+    columns.
+    """
     for j in range(N_SPEEDS):
         run.size[j] = 0.0
     for j in range(N_SPEEDS):
@@ -96,7 +99,9 @@ def measure_sizes(run: RunRecord) -> None:
 
 
 def measure_rows(run: RunRecord, state: States) -> None:
-    """Compute J at a state of the present configuration, in the sizes of speeds, with rows of length one."""
+    """Compute J at a state of the present configuration. Divide its columns by the sizes of speeds, then its
+    rows by their lengths.
+    """
     read_rows(run, run.t, state)
     measure_sizes(run)
     for i in range(N_ROWS):
@@ -111,8 +116,8 @@ def measure_rows(run: RunRecord, state: States) -> None:
 
 
 def pair_rows(run: RunRecord) -> None:
-    """Pair each row that is independent of the others with one of the allowed speeds; `preferred` are the
-    speeds that rows have now.
+    """Pair each row that is independent of the others with one of the allowed speeds; `preferred` has the
+    present dependent speed of each row.
     """
     run.left = run.jacobian
     run.pairs = 0
@@ -158,7 +163,9 @@ def pair_rows(run: RunRecord) -> None:
 
 
 def solve_pairs(run: RunRecord) -> None:
-    """Solve for the factors of independent speeds in the dependent ones, in `left`; rows in `row_taken`."""
+    """Solve the rows for the dependent speeds. `left` gets the factors of independent speeds in them, and
+    `row_taken` the pair for whose speed each row was solved.
+    """
     run.left = run.jacobian
     for i in range(N_ROWS):
         run.row_taken[i] = NONE
@@ -218,8 +225,8 @@ def exchange_worst(run: RunRecord) -> truth:
 
 
 def pair_best(run: RunRecord, modes: truth) -> None:
-    """Find the best choice of dependent speeds, among joints alone or also among modes, in `pair_row` and
-    `pair_speed`.
+    """Find the best choice of dependent speeds, among joints alone or also among modes, and write it to
+    `pair_row` and `pair_speed`.
     """
     for i in range(N_ROWS):
         run.preferred[i] = SPEED_OF_ROW[i]
@@ -271,8 +278,8 @@ def conditioning(run: RunRecord) -> real:
 
 
 def choose_speeds(run: RunRecord, state: States) -> truth:
-    """Find the best choice of dependent speeds at a state of the present configuration, in `pair_row` and
-    `pair_speed`. Return false if constraints lose rank there.
+    """Find the best choice of dependent speeds at a state of the present configuration, and write it to
+    `pair_row` and `pair_speed`. Return false if constraints lose rank there.
     """
     measure_rows(run, state)
     modal: truth = False
@@ -296,7 +303,7 @@ def choose_speeds(run: RunRecord, state: States) -> truth:
 
 
 def has_choice(run: RunRecord, c: whole) -> truth:
-    """Return whether a configuration has the choice that was made."""
+    """Return whether a configuration has the choice in `pair_row` and `pair_speed`."""
     for s in range(N_ROWS):
         row: whole = run.pair_row[s] if below(s, run.pairs) else NONE
         speed: whole = run.pair_speed[s] if below(s, run.pairs) else NONE

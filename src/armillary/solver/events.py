@@ -8,8 +8,8 @@ together, in the order of their numbers. The step ends there, and the next begin
 
 An event that is as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
 (`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
-points ticks at all of them. Rows as close to an event show the state after it; every step is searched a
-little beyond its end, so that no such row is written too early.
+points ticks at all of them. Rows that are equally close to an event show the state after it; every step is
+searched a little beyond its end, so that no such row is written before the event is found.
 
 An event has no sign at the start if its function is exactly zero there, and none after it has fired, unless
 firing has clearly returned its function to the side it came from. Such an event takes the first nonzero sign
@@ -29,10 +29,11 @@ A function with the direction FINDS_LOWEST is the rate of a gap. It never fires.
 inside a step, the gap is lowest, and the functions of contacts are evaluated there, too: otherwise a point
 that touches its surface and leaves it within one step would not be seen.
 
-Inside a step the state comes from the dense output, whose error is not controlled. The user's own events
-accept this, since they shall be zeros of their functions. If the run goes on in another program (LANDS), the
-step is taken again, to end at the event: the dense output of a step that reaches into the neighbourhood of a
-singular configuration lost several hundred times the tolerance in energy (a ball rolling along a slot).
+Inside a step the state comes from the dense output, whose error is not controlled. This error is accepted for
+the user's own events, which happen where their functions are zero in this state. If the run goes on in
+another program (LANDS), the step is taken again, to end at the event: the dense output of a step that reaches
+into the neighbourhood of a singular configuration lost several hundred times the tolerance in energy (a ball
+rolling along a slot).
 
 Events that come faster and faster, such as the bounces of a ball that comes to rest, have a limit that no
 sequence of events can pass. Firings of one event are a streak while the time between two of them, the gap,
@@ -185,8 +186,8 @@ def is_beside_singularity(run: RunRecord, k: whole, x: real) -> truth:
 
 def reject_step(run: RunRecord, place: real) -> None:
     """Take back the step just taken, which jumped over a loss of rank, or over the point where another choice
-    of dependent speeds becomes better. Short steps follow up to this point; if one of them jumps over it,
-    still shorter ones.
+    of dependent speeds becomes better. Short steps follow up to this point; if one of them jumps over it too,
+    even shorter ones follow.
     """
     run.state = run.base
     run.t = run.t_old
@@ -212,7 +213,7 @@ def reject_step(run: RunRecord, place: real) -> None:
 
 
 def cut(run: RunRecord, high: real) -> None:
-    """Shorten the step to its first event; crossed is left only at the events that happen there."""
+    """Shorten the step to its first event; `crossed` stays set only for the events that happen there."""
     near: real = closeness(run)
     place: real = high
     first: whole = NONE
@@ -235,7 +236,7 @@ def cut(run: RunRecord, high: real) -> None:
         if back:
             reject_step(run, place)
             return
-    # Times at which an event is moved exactly: the end of the run and, with a fixed step, each grid point.
+    # An event close to the goal, the end of the run or, with a fixed step, the grid point, is moved to it.
     goal: real = run.t_end if adaptive(run) else run.t
     t_event: real = run.t_old + place
     met: truth = abs(goal - t_event) <= near
@@ -306,7 +307,7 @@ def is_left(run: RunRecord, t_new: real, h: real) -> truth:
 
 
 def look_beyond(run: RunRecord) -> truth:
-    """Return whether a function that would cross right after the step, at its mean rate, does so."""
+    """Return whether a function that, at its mean rate, would cross zero right after the step does so."""
     near: real = closeness(run)
     maybe: truth = False
     found: truth = False
@@ -343,7 +344,7 @@ def first_place(run: RunRecord) -> real:
 
 
 def pace_of_looks(run: RunRecord) -> real:
-    """Return the distance between evaluations of the event functions in a step. If a step is long enough to
+    """Return the time between evaluations of the event functions in a step. If a step is long enough to
     jump over two losses of rank, the functions are evaluated several times, because the sign of a pivot
     changes at the first loss and again at the second.
     """
@@ -415,8 +416,8 @@ def is_quiet(run: RunRecord) -> truth:
 
 
 def scan(run: RunRecord) -> None:
-    """Search the step just taken for events, and cut it at the first. Across a singular configuration only
-    the user's own events count.
+    """Search the step just taken for events, and cut it at the first one. In a step across a singular
+    configuration only the user's own events count.
     """
     quiet: truth = False
     quiet = is_quiet(run)

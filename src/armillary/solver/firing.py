@@ -1,7 +1,7 @@
 """What happens at events, in the small language of language.py.
 
 The events that events.py has found change the state and the memory. Then the signs of all event functions are
-taken; the next step compares its signs with these.
+stored, and the next step finds changes from these signs.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def adopt_signs(run: RunRecord) -> None:
 
 
 def check_choice(run: RunRecord) -> None:
-    """End a run whose only choice of dependent speeds is poor at its start or after an event: the function of
-    the guard is beyond zero already, and would not cross it.
+    """End a run whose only choice of dependent speeds is poor at its start or after an event. There the
+    function of the guard is already beyond zero, so it would not change its sign in a step.
     """
     if not (run.g[FIRST + GUARD] > CHOICE_MARGIN):
         run.status = EVENT
@@ -101,7 +101,9 @@ def check_choice(run: RunRecord) -> None:
 
 
 def mark_returning(run: RunRecord) -> None:
-    """Mark events whose function, after one of ever shorter gaps, returns to the side it came from."""
+    """Mark events that happen at ever shorter intervals and whose function now returns to the side from which
+    it came.
+    """
     suspects: truth = False
     for k in range(N_EVENTS):
         run.returning[k] = run.sign[k] == 0 and run.streak[k] >= 1 and run.gap[k] <= SUSPECT * run.longest[k]

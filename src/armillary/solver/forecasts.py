@@ -1,8 +1,9 @@
 """Forecasts of singular configurations, in the small language of language.py.
 
-First, loss of rank: the strength of the weakest constraint is extrapolated to zero, with its slope and bend.
+The first part forecasts a loss of rank: the strength of the weakest constraint is extrapolated to zero, with
+its first and second derivatives (slope and bend).
 
-Second, motions without mass ahead of an exported run (the method is described in runtime/models/failures.py).
+The second part finds motions without mass ahead of an exported run, as runtime/models/failures.py describes.
 From a state where a run failed, or where its speeds jumped within a fixed step, the motion is followed in a
 straight line. The run ends where a pivot of the mass matrix almost vanishes, compared both with the inertias
 in it and with its share at the start of the run.
@@ -37,7 +38,7 @@ from armillary.solver.thresholds import (
 
 
 def fastest_turn(run: RunRecord) -> real:
-    """Return the largest rate of a coordinate on which the constraints depend, over the coordinate's size."""
+    """Return the largest rate of the coordinates on which the constraints depend, divided by their sizes."""
     fast: real = 1e-300
     for i in range(N_COORDINATES):
         if TURNS_ROWS[i] > 0.0:
@@ -47,7 +48,7 @@ def fastest_turn(run: RunRecord) -> real:
 
 def seconds_to_cover(run: RunRecord, distance: real, rates: States) -> real:
     """Return the seconds in which the fastest coordinate covers a distance, relative to its size, with these
-    rates of speeds. Only coordinates on which constraints depend count, so not angles of rolling wheels.
+    rates of speeds. Only coordinates on which constraints depend count; angles of rolling wheels do not.
     """
     quickens: real = 1e-300
     for i in range(N_STATES):
@@ -57,14 +58,14 @@ def seconds_to_cover(run: RunRecord, distance: real, rates: States) -> real:
 
 
 def horizon(run: RunRecord, distance: real) -> real:
-    """Return the seconds in which the fastest coordinate covers a distance, in terms of its size."""
+    """Return the seconds in which the fastest coordinate covers a distance, relative to its size."""
     return seconds_to_cover(run, distance, run.k0)
 
 
 def moves_far(run: RunRecord, h: real) -> truth:
     """Return whether some coordinate that turns constraints may cover the distance over which forecasts are
-    believed in a step of length h. Asked after every step: products cost less than the divisions of
-    `horizon`.
+    believed in a step of length h. This is evaluated after every step, with products, which cost less than
+    the divisions of `horizon`.
     """
     far: truth = False
     for i in range(N_COORDINATES):
@@ -106,10 +107,10 @@ def root_straight_ahead(run: RunRecord, x: real) -> real:
 
 
 def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
-    """Return the seconds to a singularity right ahead, along the present speeds: accelerations are rounding
-    errors there, up to 1e12 times as large as elsewhere. The strength is a parabola with its vertex at the
-    singularity. Return infinity if there is no vertex ahead, or if loads bend the motion on the way to it, by
-    accelerations computed a little further on, where they are accurate.
+    """Return the seconds to a singularity right ahead, from the present speeds alone: accelerations there are
+    rounding errors, up to 1e12 times as large as elsewhere. The strength is a parabola with its vertex at the
+    singularity. Return infinity if there is no vertex ahead, or if loads bend the motion on the way to it;
+    the accelerations for this check are computed a little further on, where they are accurate.
     """
     fast: real = fastest_turn(run)
     bends: real = 0.0
@@ -182,9 +183,9 @@ def rank_lost_after(run: RunRecord) -> real:
 
 
 def rank_is_lost(run: RunRecord) -> truth:
-    """Return whether the constraints have lost rank, except for rounding: where a loop cannot move any
-    further, speeds grow without bound, and adaptive steps get no nearer to the singularity. A run that began
-    again here, after an event that rounding put just before the singularity, passes it instead.
+    """Return whether the constraints have lost rank, except for rounding. Where a loop cannot move any
+    further, speeds grow without bound, and adaptive steps get no nearer to the singularity. Return false if
+    an event has just happened here: rounding may put it just before a singularity, which the run then passes.
     """
     if RANK_EVENT[run.configuration] == NONE:
         return False
@@ -206,7 +207,7 @@ def shorter_helps(run: RunRecord, x: real) -> truth:
 
 
 def longest_step(run: RunRecord) -> real:
-    """Return the longest step, inside and before an interval that is passed in short steps."""
+    """Return the limit of the step size, in particular before and inside an interval of short steps."""
     longest: real = INFINITY
     if run.t < run.short_end:
         longest = max(run.short_begin - run.t, FINEST * run.short_step)  # no sliver is left by rounding
@@ -218,11 +219,11 @@ def longest_step(run: RunRecord) -> real:
 def resolve_weakness(run: RunRecord) -> None:
     """Limit the step where the constraints are weak to a fraction of the distance to their loss of rank.
 
-    Next to a singularity, the root of their strength is about that distance, in sizes of motion. If the
-    motion passes near a singularity without meeting it, this is the distance to the one in complex time,
-    within which the Taylor series converges. There a mechanism that is nearly at a change point turns from
-    one branch of motion to another. Only speeds count: accelerations are not accurate right before a
-    singularity.
+    Next to a singularity, the root of their strength is about that distance, relative to the sizes of
+    coordinates. If the motion passes near a singularity without meeting it, the root is the distance to a
+    singularity in complex time, within which the Taylor series converges. There a mechanism that is nearly at
+    a change point turns from one branch of motion to another. The distance is converted to a time by speeds
+    alone, since accelerations are not accurate right before a singularity.
     """
     run.resolved = INFINITY
     if RANK_EVENT[run.configuration] == NONE:
@@ -234,8 +235,8 @@ def resolve_weakness(run: RunRecord) -> None:
 
 
 def begin_after(run: RunRecord, ahead: real, distance: real) -> real:
-    """Return the seconds until the step across must begin: it covers ``distance``, in sizes of motion, and
-    the singularity is ``ahead`` seconds away.
+    """Return the seconds until the step across must begin. It covers ``distance``, relative to the sizes of
+    coordinates, and the singularity is ``ahead`` seconds away.
     """
     return ahead - MIDDLE * min(horizon(run, distance), ahead / MIDDLE)
 
@@ -287,7 +288,9 @@ def note_peaks(run: RunRecord) -> None:
 
 
 def fallen_share(run: RunRecord, t: real, x: real) -> real:
-    """Return the remaining share of the weakest pivot, over its share at the start, x seconds after `way`."""
+    """Return the least ratio of a pivot's share to its share at the start of the run, x seconds after the
+    state `way` on a straight line.
+    """
     run.point = run.way + x * run.k0
     run.shares = pivot_shares(t + x, run.point)
     least: real = INFINITY

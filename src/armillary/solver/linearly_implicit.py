@@ -128,7 +128,7 @@ def difference_states(run: RunRecord, t: real) -> None:
     for j in range(n):
         run.stage = run.state
         run.stage[j] = run.state[j] + sqrt(EPSILON * max(1e-5, abs(run.state[j])))
-        change: real = run.stage[j] - run.state[j]  # as rounded, so that linear rates have exact differences
+        change: real = run.stage[j] - run.state[j]  # the rounded increment, which makes linear rates exact
         run.right_side = derivatives(t, run.stage)
         for i in range(n):
             run.partials[at(j, n, i)] = (run.right_side[i] - run.k0[i]) / change
@@ -262,8 +262,8 @@ def begin_stages(run: RunRecord, t: real, shift: real) -> None:
 
 def blame_rates(run: RunRecord, h: real) -> None:
     """Note the first state whose rate is not finite after an explicit step, else the state with the largest
-    rate there. The failed step itself does not show it: its equations spread one infinite value to all
-    states.
+    rate there. The failed implicit step does not show which state this is, since its equations spread one
+    infinite value to all states.
     """
     run.stage = run.state + h * run.k0
     run.right_side = derivatives(run.t + h, run.stage)

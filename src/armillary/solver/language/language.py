@@ -1,7 +1,8 @@
 """The names of the small language in which the solver is written, for readers and type checkers.
 
 The solver (record.py, steps.py, events.py, rows.py, …) is a subset of Python that translator.py reads.
-Printers write it in each language, and machine_code.py compiles it for this process. None of it runs here.
+Printers write it in each language, and machine_code.py compiles it for this process. This file only declares
+the names and their types.
 The subset:
 
     types        real, whole, truth; vectors over states, memory, outputs (reals) and over events
@@ -129,7 +130,7 @@ DRIVEN = True  # inputs are read from data, whose slopes over time are found by 
 PASSING = True  # runs pass configurations at which constraints lose rank
 ARRIVING = True  # one evaluation gives rates and event functions at the end of a step; this process
 BETWEEN_EVENTS = True  # run lanes: a run leaves its lane before a step in which something may happen
-LATE_SEARCH = True  # a step is searched for events in the next turn, by one piece of code; not with MASSES
+LATE_SEARCH = True  # the next turn of the loop searches a step for events, in one place; not with MASSES
 KINKS = True  # states include sensitivities, whose rates jump where the motion has a kink
 CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
 CLOCKED = True  # the caller has a clock, and a step across must not run ahead of it

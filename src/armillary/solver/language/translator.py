@@ -41,13 +41,13 @@ _OF_SYSTEMS = (
     *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing", "clocked"),
     *("late_search", "implicit", "differentiated", "driven", "sparse"),
 )
-# Sizes of the present configuration: where there are several, and where there is one.
+# Expressions for sizes of the present configuration: in programs with several configurations, and with one.
 _PRESENT_SIZES = {
     "N_PRESENT_STATES": ("run.used", "N_STATES"),
     "N_PRESENT_UNKNOWNS": ("EXTENT[FIRST]", "N_UNKNOWNS"),
     "N_PRESENT_ENTRIES": ("EXTENT[FIRST + 1]", "N_ENTRIES"),
 }
-OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
+OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all methods of fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
 # For each description: the file of its record, and the files of its functions.
 _RUN = (
@@ -95,7 +95,9 @@ SINGLE = (
 
 @dataclass(frozen=True)
 class Description:
-    """Files of a method: the files of its record, whose fields are joined, and the files of its functions."""
+    """Files that describe a numerical method: those of its record, whose fields are joined, and those of its
+    functions.
+    """
 
     record: tuple[str, ...]
     functions: tuple[str, ...]
@@ -157,9 +159,9 @@ def solver_for(
     given: Collection[str] = (),
 ) -> Solver:
     """Return the solver of a system with the features ``has``, and with the exported methods or ``methods``.
-    It keeps every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide
-    it. ``guard``: the number of the event that guards the only choice of dependent speeds. ``given``:
-    functions that the program defines elsewhere.
+    With ``always_dense`` it keeps the dense output of every step; otherwise each run decides whether it is
+    needed, unless ``facts`` decide it. ``guard`` is the number of the event that guards the only choice of
+    dependent speeds. ``given`` are functions that the program defines elsewhere.
     """
     features = {word.upper() for word in _OF_SYSTEMS if word in has}
     features |= {"ADAPTIVE"} if adaptive else set()
@@ -182,7 +184,7 @@ def read_solver(
     """Read the functions `wanted` and the functions they call, for a program with these features and methods.
 
     ``facts`` are functions of the method, fields of the run and tables with a known value; functions named in
-    ``given`` are not read. A solver is kept once it is read, and each of its functions for other solvers.
+    ``given`` are not read. Solvers are cached, and their functions are cached for other solvers.
     """
     decided = tuple(sorted((facts or {}).items()))
     return _read(
@@ -345,18 +347,17 @@ def called(node: ast.expr | None) -> str:
 
 @dataclass(frozen=True)
 class _Reading:
-    """A function as some programs need it: if no function that it calls changes the run, and if one does;
-    what it calls and names, and whether it stores into the run itself.
-    """
+    """A function as programs with some features need it."""
 
+    # for programs in which no function that it calls changes the run, and for those in which one does
     functions: tuple[SolverFunction, SolverFunction]
     calls: Sequence[str]
     names: Collection[str]
-    stores: bool
+    stores: bool  # whether it stores into the run itself
     comments: Mapping[ast.stmt, str]
 
 
-# Features that decide about code which has other names in their place; see _Fold.
+# Names that code has in place of a feature, with the feature that decides about the code; see _Fold.
 _IMPLIED = {
     "normalise": "NORMALISE",
     "dense": "ALWAYS_DENSE",
@@ -376,8 +377,10 @@ def _words(text: str) -> frozenset[str]:
 def _read_function(
     text: str, features: frozenset[str], facts: tuple[tuple[str, bool], ...], commented: bool
 ) -> _Reading:
-    """Read a function for programs that agree in the features and facts it names; most functions name few,
-    so programs share them: a further solver is read in 1 to 30 ms, in place of 40 to 100.
+    """Read a function for programs that agree in the features and facts that it names.
+
+    Most functions name few of them, so many programs share a function: a further solver is read in 1 to 30 ms
+    instead of 40 to 100.
     """
     tree = ast.parse(text)
     comments = _comments(tree, text) if commented else {}

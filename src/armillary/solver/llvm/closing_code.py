@@ -17,13 +17,16 @@ from armillary.solver.llvm.compiled_loop import loop_sources
 from armillary.untyped import Given
 
 _PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64
-_MAKING = threading.Lock()  # else two threads might compile, and one code be freed while it runs
+# Without this lock two threads might compile, and the code of one of them might be freed while it runs.
+_MAKING = threading.Lock()
 
 
 class LoopCode:
-    """The compiled functions; their code is freed with them. ``close`` takes the addresses of records and of
-    the workspace, the number of records and their length; ``check`` takes the addresses for one record. The
-    other functions are loops of llvm/building/routines.py.
+    """The compiled functions; their code is freed with this object.
+
+    ``close`` takes the addresses of records and of the workspace, the number of records and their length;
+    ``check`` takes the addresses of one record and of the workspace. The other functions are loops of
+    llvm/building/routines.py.
     """
 
     def __init__(self) -> None:

@@ -32,10 +32,12 @@ def contact_symbol(name: str) -> str:
 
 @lru_cache(maxsize=4)
 def _compile_contacts(processor: object) -> tuple[dict[str, str], LlvmObject]:
-    # A name holds all that decides the code: programs that call it are kept between processes.
+    # The symbols contain a digest of all that determines the code, since compiled programs that call the code
+    # by these symbols are kept between processes.
     key = digest(machine_code_key(_LEVEL), described_sources())[:16]
-    # Optimised in every tier: with quick code a run with 13 contacts takes 40 times as long. With LLVM's
-    # pipeline of level 2 forces of 24 rows take 0.85 of the time, and compilation six times as long.
+    # The code is optimised in every tier, since with quick code a run with 13 contacts takes 40 times as
+    # long. With LLVM's pipeline of level 2, forces of 24 rows would take 0.85 of the time, and compilation
+    # would take six times as long.
     code = engine(
         f"contacts {described_sources()}",
         lambda: [str(contact_module().module)],

@@ -1,4 +1,4 @@
-"""Numerical methods of the small language as machine code, compiled once for all systems.
+"""Numerical methods that are written in the small language, as machine code for all systems.
 
 A `DescribedMethod` compiles functions of a description over a record with eight bytes per field. Scalars are
 in the record, and vectors are parts of one workspace. The record also has the addresses of tables of whole
@@ -37,8 +37,9 @@ _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
 class DescribedMethod:
-    """Compiled entries of a description; their code is freed with it.
+    """The compiled functions of a description; their code is freed with this object.
 
+    ``entries`` are the functions that Python calls; other functions that they need are compiled too.
     ``tables`` are the names of tables of whole numbers, ``functions`` the names of a model's functions.
     """
 

@@ -8,8 +8,8 @@ Every function here takes the addresses of a run's `Control` and workspace first
     f.derivatives(…)    a call of the generated function
 
 A `Stepper` is such a function that makes steps of one run, or of several on lanes. The package solver
-describes a step; its machine code is written over any such function. Sums over states are here, in one order
-for all.
+describes a step; its machine code is written through any `Stepper`. Sums over states are defined here, with
+the same order of their terms for all.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Stepper(Code):
         raise NotImplementedError
 
     def structure(self, table: str, index: Value) -> Value:
-        """Return an entry of a table of sparse equations; the offsets of the tables come before them."""
+        """Return an entry of a table of sparse equations; the array of all tables begins with their offsets."""
         if table not in self.structure_tables:
             with self.builder.on_entry():
                 head = self.structure_address()
@@ -347,7 +347,7 @@ def _figure_reader(name: str) -> Table:
     return lambda f, i: figure(f, name, i)
 
 
-# The tables by their words in the small language.
+# Readers of the tables, by their names in the small language.
 CONFIGURATION_TABLES: dict[str, Table] = {
     **{table.word: _entry_reader(table) for table in tables.TABLES},
     "LOCKED": _entry_reader(tables.Table("locked_in", "truth", ("lockable",), present=True)),

@@ -1,11 +1,12 @@
-"""The small language in line, for runs on lanes: both sides of a branch are computed.
+"""The small language as LLVM code for runs on lanes, which computes both sides of a branch.
 
 Functions of the solver are inlined into a function under construction that makes steps
 (solver/llvm/functions.py). They set numbers of a run, and vectors that the loop keeps from step to step, only
 on lanes on which a condition holds; other vectors are temporary and set on all lanes. A branch may end with a
 return, after which the function goes on for the other lanes; results are returned at the end only. Whole
-numbers and truth values of a run are reals. Numbers that a loop does not store are not set. Numbers that are
-equal on all active lanes (`Stepper.shared`) are one scalar each, and so are locals computed from them.
+numbers and truth values of a run are reals. Assignments to numbers that a loop does not store are left out.
+Numbers that are equal on all active lanes (`Stepper.shared`) are one scalar each, and so are locals computed
+from them.
 """
 
 from __future__ import annotations
@@ -164,7 +165,8 @@ class _InLine(Statements):
             self.locals[name] = Local(self.lanes, self.whole(value))
             return
         found = self.value(value)
-        number = isinstance(value, ast.Constant) or ast.unparse(value) == "NAN"  # lanes will set others
+        # Lanes will later set a local that begins with a constant to different values.
+        number = isinstance(value, ast.Constant) or ast.unparse(value) == "NAN"
         if self.kinds[name] != "truth" and (number or not self.lanes.shared):
             found = self.lanes.of_kind(self.lanes.kind, found)
         self.locals[name] = Local(self.lanes, found)
@@ -258,6 +260,6 @@ class _InLine(Statements):
     def value_of(self, name: str, call: ast.Call) -> Value:
         if name == "float":
             return self.value(call.args[0])
-        if name == "first_nonfinite":  # a number that lanes do not keep
+        if name == "first_nonfinite":  # Lanes do not store this number.
             return self.lanes.real(0.0)
         return super().value_of(name, call)

@@ -7,7 +7,7 @@ At each time it reaches, the loop passes through three phases:
     SETTLED   the row at this time, if one is due: it shows the state and memory the next step begins with
     READY     the next step
 
-and it can return to its caller at every turn, since all of its numbers are in Control and the workspace.
+The loop can return to its caller at every turn, since all of its numbers are in Control and the workspace.
 
 `update` is called at the start of every step: at t₀ and wherever a step ends (with a fixed step: at grid
 points, not where an event splits a step), but not at the end of the run, so that a run continued from the
@@ -41,6 +41,7 @@ from armillary.solver.methods.registry import METHODS
 from armillary.solver.tables import NESTS, STAGES
 from armillary.solver.thresholds import LANDING, LOOKS, SPEED_JUMP
 
+# Functions that run rarely, which LLVM should optimise little.
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead"),
     *("has_locks", "with_locks", "apply_lock_impulse", "set_speeds", "adjust_others", "change_others"),

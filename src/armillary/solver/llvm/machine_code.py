@@ -55,11 +55,11 @@ Model = Callable[[Frame, Sequence[Span], Sequence[Value | Span]], None]
 class SolverCode:
     """Functions of a solver in one loop, each made when it is first called.
 
-    ``sizes``: lengths of vectors by kind and other whole numbers by name, each a number or the name of a size
-    of the loop. ``known``: fields of the run that are constants. ``tables``: entries of constant vectors.
-    ``model``: calls of the program's sections. ``given``: functions that the loop has already written.
-    ``rare``: functions that LLVM should optimise little. Without a ``program`` no function is written;
-    the caller writes statements in line.
+    ``sizes`` has the lengths of vectors by kind and other whole numbers by name, each as a number or as the
+    name of a size of the loop. ``known`` are fields of the run that are constants. ``tables`` are functions
+    that read entries of constant vectors, and ``model`` has functions that call the program's sections.
+    ``given`` are functions that the loop has already written, and ``rare`` are functions that LLVM should
+    optimise little. Without a ``program`` no function is written; the caller writes statements in line.
     """
 
     def __init__(
