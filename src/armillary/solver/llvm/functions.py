@@ -57,7 +57,7 @@ class Stepper(Code):
         raise NotImplementedError
 
     def structure(self, table: str, index: Value) -> Value:
-        """Return an entry of a table of sparse equations; the array of all tables begins with their offsets."""
+        """Return an entry of a table of sparse equations. The array of tables begins with their offsets."""
         if table not in self.structure_tables:
             with self.builder.on_entry():
                 head = self.structure_address()
