@@ -31,22 +31,26 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-# The search for completed runs that passed a configuration with a motion without mass.
+# The search for completed runs that passed a motion without mass: a configuration in which some direction of
+# the speeds moves no mass, so that the mass matrix is singular.
 #
-# The loops of a batch keep no rows from which such runs could be detected. A run is suspect if its last
-# speeds are enormous compared with its start speeds plus the start accelerations times its duration. It is
-# then repeated as a single run, which has rows and checks the masses (runtime/models/failures.py). Runs that
-# pass the check keep their numbers. The first of the failed runs are also repeated, to find the reason.
+# The loops of a batch do not keep the states from which a single run detects such a configuration. So a run
+# is suspect if its last speeds are enormous compared with its start speeds plus the start accelerations times
+# its duration. A suspect run is repeated as a single run, which checks the mass matrix
+# (runtime/models/failures.py). Runs that pass the check keep their numbers. The first few runs that failed
+# are also repeated as single runs, to find the reason.
 
 _ENORMOUS = 100.0  # least ratio of last to expected speeds of a suspect run
-_EXAMINED = 256  # successive runs that are not suspect, in order of speed, after which the search ends
-_REPEATED = 20  # suspect runs that pass, after which the search ends
+# Runs are searched in the order of decreasing speed. The search ends after this many runs that are not
+# suspect, or this many suspect runs that pass the check, since the last run that failed it.
+_EXAMINED = 256
+_REPEATED = 20
 _EXPLAINED = 5  # failed runs that are repeated to find the reason
 _ROWS = 2000  # most rows of a repeated run
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
-    """Mark runs that passed a motion without mass as failed, with the message of a single run."""
+    """Mark runs that passed a motion without mass as failed, with the message of the repeated single run."""
     _explain_failed_runs(plan, outcome)
     if not plan.model.equations.joints_move_bodies or _masses_suffice(plan):
         return
@@ -114,7 +118,7 @@ def _speeds_by_kind(plan: Plan) -> list[list[int]]:
 
 
 def _is_suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> bool:
-    """Return whether the last speeds are enormous compared with the speeds expected from the start."""
+    """Return whether the last speeds of run i are enormous compared with those expected from its start."""
     parameters, start, memory = plan.starts.block(i, i + 1)
     instance = Instance(plan.code, known=plan.code.constants_inside(parameters[:, 0]))
     rates = instance.derivatives(plan.settings.t0, start[:, 0], memory[:, 0])
@@ -123,7 +127,7 @@ def _is_suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -
 
 
 def _reason_of_stop(plan: Plan, i: int) -> str:
-    """Return why a single run stopped at a motion without mass; "" if it did not stop at one."""
+    """Repeat run i as a single run; return why it stopped at a motion without mass, or "" if it did not."""
     settings, step = plan.settings, plan.settings.fixed_step
     rows = max(1.0, np.ceil((settings.t_end - settings.t0) / step / _ROWS)) * step if step else None
     try:
@@ -135,10 +139,11 @@ def _reason_of_stop(plan: Plan, i: int) -> str:
     return ""
 
 
-# s: duration of a chunk, and so the interval of progress reports and of checks for Ctrl-C
+# Duration of a chunk in seconds, and so the interval between progress reports and between checks for Ctrl-C.
 _CHUNK_SECONDS = 0.1
-# Least number of vectors of runs in a chunk of lanes. At the end of a chunk, lanes wait for its longest run:
-# runs of 7 ms on eight lanes took nine times as long in chunks of one run.
+# Least number of vectors of runs in a chunk, for engines that make a vector of runs side by side. At the end
+# of a chunk, the other lanes wait for its longest run: runs of 7 ms on eight lanes took nine times as long in
+# chunks of one run.
 _LEAST_VECTORS = 4
 _DEVICES = ("cpu", "gpu")
 _PRECISIONS = ("double", "single", "fast")  # fast: single precision with the card's approximate sines
@@ -171,7 +176,7 @@ class Prepared:
         size: int | None = None,
         **how: Given,
     ) -> None:
-        """Compile for arguments ``how`` of ``simulate_batch``, with examples of all values that will differ.
+        """Compile for arguments ``how`` of ``simulate_batch``; in ``how``, values that differ are examples.
 
         ``size`` is the number of runs of later batches, by default the number of example values.
         """

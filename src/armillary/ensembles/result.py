@@ -39,7 +39,7 @@ _OWN = ("run", "time", "status", "t_stop")  # columns of every dataset and table
 
 
 def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return labels: for each group and each name in it, the name in a dataset or table.
+    """Return, for each group, the label of each of its names: what it is called in a dataset or table.
 
     A name that is also a column of every batch, or in an earlier group, gets the group's name as a prefix:
     "varied load.q1".

@@ -31,6 +31,7 @@ def differs(value: Given) -> bool:
 
 
 def of_run(inside: DataMapping, i: int) -> dict[str, float]:
+    """Return the values of run i, by name."""
     return {name: float(v[i]) if np.ndim(v) else float(v) for name, v in inside.items()}
 
 
@@ -145,7 +146,7 @@ class VariedValues:
     def _columns(self) -> dict[str, dict[str, np.ndarray]]:
         """Return the values that differ between runs, by kind and name, in the model's own units.
 
-        Plain arrays in stated units replace the given values.
+        In ``self._given``, replace them by plain arrays in stated units.
         """
         table, system = self.table, self.model.equations.system
         found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}

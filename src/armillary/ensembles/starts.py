@@ -109,7 +109,7 @@ class FoundStarts:
             self.failed[i] = loops.problem(int(status[i]), left[i], named, rows)
 
     def _values(self) -> ValueTable:
-        """Return the values of all symbols of expressions by name, an array each."""
+        """Return the values of all symbols of expressions by name: arrays with a number per run."""
         equations = self.model.equations
         values: ValueTable = dict(zip(self.names, self.parameters.T, strict=True))
         values |= dict(zip(equations.coordinates, self.q.T, strict=True))
@@ -144,8 +144,8 @@ class FoundStarts:
 
 _EXAMINED = 64  # sets of parameters that are checked first
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
-# Quantities of a body or contact: the beginning of a message, expressions by name, and a function of their
-# values
+# Quantities of a body or contact that cannot be negative: the beginning of an error message, their
+# expressions by name, and a function that evaluates these.
 Quantities = tuple[str, dict[str, Expr], Any]
 
 
@@ -153,8 +153,9 @@ Quantities = tuple[str, dict[str, Expr], Any]
 class CompactBlock:
     """Parameters, states and memory of neighbouring runs, in the model's own units.
 
-    ``parameters`` has the values of the first of all runs, ``varied`` the columns of differing parameters, by
-    index. ``state`` and ``memory`` have a column per run, or a single column if all runs start alike.
+    ``parameters`` has the values of the batch's first run; ``varied`` has the columns of the parameters that
+    differ, by their index. ``state`` and ``memory`` have a column per run, or a single column if all runs
+    start alike.
     """
 
     parameters: np.ndarray
@@ -230,8 +231,8 @@ class Starts(VariedValues):
     def _exclude_unsuitable_runs(self, inside: DataTable) -> None:
         """Exclude runs that this kind of model refuses.
 
-        Of many runs a few with different values are checked first, the others only if one of these is
-        refused.
+        A few runs with widely different values are checked first; the others are checked only if one of these
+        is refused.
         """
         spread = np.unique(np.linspace(0, self.runs - 1, _EXAMINED).astype(int))
         ends = [f(column) for column in self.columns["parameters"].values() for f in (np.argmin, np.argmax)]
@@ -246,8 +247,8 @@ class Starts(VariedValues):
     def _exclude_weak_places(self, state: np.ndarray, i0: int) -> None:
         """Exclude runs from i0 on that start in a configuration with a motion without mass.
 
-        Candidates start with the axes of a joint in one plane. Runs with extreme parameters are checked
-        first, the other candidates only if one of these fails.
+        The candidates are runs that start with the three axes of a joint in one plane. Those with extreme
+        parameters are checked first; the others are checked only if one of these fails.
         """
         columns = self.columns["parameters"].values()
         for joint in self.model.three_angles:
@@ -293,8 +294,8 @@ class Starts(VariedValues):
     def block_with_motion(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the same as ``block``, and the motions at the start: [coordinates, all speeds, states].
 
-        Motions are computed only if loops may have to be closed, since a state does not determine poorly
-        chosen dependent speeds.
+        Motions are computed only if loops may have to be closed, since a state does not determine dependent
+        speeds that are poorly chosen; otherwise the array may have no rows.
         """
         parameters = self._parameter_columns(i0, i1)
         state, memory, motion = self._start_states(i0, i1)
@@ -328,7 +329,7 @@ class Starts(VariedValues):
     @property
     def inputs(self) -> DrivenInputs | None:
         """Inputs over time; inputs without data keep their value at the start of each run."""
-        with self._making:  # once for all threads, since memories contain addresses of its data
+        with self._making:  # made once for all threads, since memories contain addresses of the data
             return self._complete_inputs
 
     @cached_property
@@ -396,7 +397,7 @@ class Starts(VariedValues):
 
     @cached_property
     def _start_alike(self) -> bool:
-        """Whether all runs start alike, as no differing value affects the start."""
+        """Whether all runs start alike, because no value that differs affects the start."""
         if self.columns["initial"] or self.columns["memory"]:
             return False
         if self.given_inputs is not None and any(s.runs for s in self.given_inputs.signals.values()):
@@ -504,7 +505,7 @@ class Starts(VariedValues):
 
 
 def _quantities(model: CompiledModel) -> list[Quantities]:
-    """Return the quantities of bodies and contacts that cannot be negative: names and a function."""
+    """Return the quantities of bodies and contacts that cannot be negative and that depend on parameters."""
     found = []
     for where, quantities in physical_quantities(model.equations.system):
         kept = {what: e for what, e in quantities.items() if symbols(e)}

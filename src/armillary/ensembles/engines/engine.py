@@ -1,8 +1,8 @@
 """The interface of engines: a plan and starts enter, an `Outcome` leaves.
 
-An engine is a class with its properties as attributes, and ``refusal``, which returns why it cannot make the
-runs of a plan. ``table.py`` lists all engines; the first that does not refuse makes the runs. A new engine is
-a new file and an entry in the list.
+An engine is a class whose attributes state its properties. Its method ``refusal`` returns why it cannot make
+the runs of a plan. ``table.py`` lists all engines; the first that does not refuse makes the runs. A new
+engine is a new file and an entry in the list.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ class Engine:
     name: str  # for the info of results
     threads: ClassVar[int | None] = None  # number of threads that call it; None: the user chooses
     leaves_runs: ClassVar[bool] = False  # whether some runs may end LEFT_OVER
-    judges_runs: ClassVar[bool] = False  # whether it detects motions without mass
+    judges_runs: ClassVar[bool] = False  # whether it detects motions without mass; else batch.py does
 
     width = 1  # number of runs that it makes side by side
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.halt = np.zeros(1)  # not zero: engines begin no further runs; compiled loops read it repeatedly
+        # Once this number is not zero, engines begin no further runs; compiled loops read it repeatedly.
+        self.halt = np.zeros(1)
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -61,7 +62,7 @@ class Engine:
         return {}
 
     def renew(self) -> bool:
-        """Add the configurations that single runs have met; return whether there were any."""
+        """Add the configurations that single runs have met since; return whether there were any."""
         return False
 
     def make_ready(self) -> None:
@@ -79,11 +80,11 @@ class Outcome:
     """The results of n runs of a plan: a column per run."""
 
     status: np.ndarray  # (n,) of int8, indices in STATUS
-    t_stop: np.ndarray  # (n,)
+    t_stop: np.ndarray  # (n,), times at which the runs ended
     state: np.ndarray  # (states, n)
     memory: np.ndarray  # (memories, n)
     rows: np.ndarray  # (samples, history columns, n); NaN after a run's end
-    slots: np.ndarray  # (slots, n)
+    slots: np.ndarray  # (slots, n), the numbers from which metrics are computed (metrics.py)
     messages: dict[int, str]  # of failed runs, by column
     # (n,): number of the event that ended the run, or −1
     event: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -121,7 +122,7 @@ class Outcome:
         self.messages |= {int(numbers[i]): text for i, text in part.messages.items()}
 
 
-# The update of all metrics' slots by one row, as LLVM code on single numbers or vectors.
+# LLVM code, on single numbers or vectors, that updates the slots of all metrics by one row of outputs.
 
 _TIME = symbol("t")
 

@@ -33,7 +33,7 @@ _OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sq
 
 
 class Device:
-    """One card; its constructor raises an error if there is no card, or none that can be used."""
+    """One card; its constructor raises an error if there is no usable card."""
 
     def __init__(self) -> None:
         try:
@@ -148,7 +148,7 @@ class LoadedKernel:
 
 # Inputs over time on a card: their data in one array, and steps that end at their jumps.
 
-_SIGNAL_SHARE = 0.5  # of the card's free memory that data may take
+_SIGNAL_SHARE = 0.5  # share of the card's free memory that data of inputs may take
 
 
 class SignalData:
@@ -168,7 +168,8 @@ class SignalData:
             rows[:, 0] = breaks - places
             begins += places.tolist()
             end += rows.size
-            # Rounded as the kernel's time, so that a step that begins at a jump is after it.
+            # Times of jumps are rounded as the kernel's time is, so that a step that begins at a jump reads
+            # the values after it.
             numbers += [block.breaks.astype(real).astype(float), rows.ravel()]
         if 8 * end > _SIGNAL_SHARE * device.free():
             raise ArmillaryError(
@@ -179,7 +180,7 @@ class SignalData:
         self.address = np.array([self._data.data.ptr], dtype=np.uint64)
 
     def replace_addresses(self, memory: np.ndarray, first: int) -> np.ndarray:
-        """Return memory of runs from ``first`` on, with numbers of blocks instead of their addresses."""
+        """Return memory of runs from ``first`` on, with numbers of data blocks instead of their addresses."""
         memory = memory.copy()
         for name, place in self.inputs.places.items():
             several = len(self.inputs.blocks[name].numbers) > 1
@@ -189,7 +190,7 @@ class SignalData:
 
 
 def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the grid points, the steps between them, and the code of the row due at each; 0 for none.
+    """Return the grid points, the steps between them, and the code of the row due at each point (0: none).
 
     Steps to jumps of inputs end a few roundings of ``real`` before them, as ``before_jump`` of
     solver/steps.py does.
@@ -232,11 +233,11 @@ def codes_of_rows(plan: Plan) -> np.ndarray:
 
 
 _REALS = ctypes.POINTER(ctypes.c_double)
-_SHARE = 0.4  # of the card's free memory that a chunk may take; two threads make one chunk each
+_SHARE = 0.4  # share of the card's free memory that a chunk may take; two threads make one chunk each
 
 
 class CardEngine(Engine):
-    """Engine for a CUDA card, with a thread of the card per run.
+    """Engine for a CUDA card, with one or several threads of the card per run.
 
     ``precision``: "double", "single", or "fast", which is single with the card's approximate sines and
     cosines. ``evaluations`` is the number of evaluations of the derivatives so far, which took ``seconds`` on
@@ -279,7 +280,8 @@ class CardEngine(Engine):
     def info(self) -> DataTable:
         """Resources of the kernel, and evaluations of the derivatives per second on the card.
 
-        Local memory has mostly spilled values; occupancy is the share of a multiprocessor's threads in use.
+        Local memory holds mostly values for which there were no registers; occupancy is the share of a
+        multiprocessor's threads in use.
         """
         code = self._code
         found = {
@@ -364,7 +366,7 @@ class CardEngine(Engine):
         return cupy.zeros((len(rounded), n), self._real) + cupy.asarray(rounded)
 
     def _time_work(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Begin work on the card; return a function that waits for its end and adds its duration."""
+        """Begin work on the card; return a function that waits for its end and adds its time to the total."""
         cupy = self.device.cupy
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
@@ -379,7 +381,10 @@ class CardEngine(Engine):
         return wait_for_end
 
     def _outcome(self, on_card: DataTable, status: np.ndarray) -> Outcome:
-        """Return the results of runs, fetched from the card; ``status`` translates the kernel's numbers."""
+        """Return the results of runs, fetched from the card.
+
+        ``status`` has the batch's status for each status number of the kernel.
+        """
         names = {"state": "state", "memory": "memory", "rows": "rows", "slots": "slots", "stops": "t_stop"}
         names |= {"ended": "event"} if "ended" in on_card else {}
         back = {name: self.device.fetch(on_card[key]) for key, name in names.items()}

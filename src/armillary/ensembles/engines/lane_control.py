@@ -2,8 +2,8 @@
 
 The functions `advance` and `settle` of armillary.solver define a step and its end. All lanes go through them
 together, each with its own numbers, so a lane whose error is too large stays at its time and tries a smaller
-step next. A lane whose run has ended takes the next run, so that no lane waits for its neighbours. Rows
-inside a step come from the method's dense output.
+step next. A lane whose run has ended takes the next run, so that no lane waits for its neighbours. A row (a
+time at which outputs are kept or update metrics) inside a step comes from the method's dense output.
 
 A run that does not advance in its first steps is left to a single run, which finds the reason.
 
@@ -12,11 +12,12 @@ Lanes are independent: a run's numbers do not depend on the runs in other lanes.
 With events, each run has the record and the workspace of the compiled loop for single runs
 (solver/llvm/layout.py). A lane takes a run that is ready for a step. If a step fails, or an event function
 changes its sign in it or comes close to zero, the lane gives the run back as it was before this step; the
-single run's loop then makes the step and decides. A lane takes only runs in which no event function is zero.
+single run's loop then makes the step and handles its failure or event. A lane takes only runs in which no
+event function is zero.
 
-If loops are closed, each lane corrects its coordinates as often as its run needs. The single run's loop
-then also makes the steps after which weakening constraints are examined, and steps so large that they may
-jump over a singular configuration.
+If there are kinematic loops, each lane corrects its coordinates as often as its run needs. The single run's
+loop then also makes the steps after which constraints that lose rank are examined, and steps so large that
+they may jump over a singular configuration.
 
 Fixed steps lead from grid point to grid point, at which all rows are due; each lane has its own grid point.
 """
@@ -52,10 +53,9 @@ from armillary.solver.thresholds import (
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of armillary.solver
 KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
 
-# One number per lane. Most are numbers of its run, with their names in the record of a run
-# (solver/record.py). Others are the time of the next row (due) and its purpose (wanted), the number of the
-# run in this lane (own; −1: none), and whether the run is left over (released); flag is for intermediate
-# results.
+# Numbers of each lane. Most are fields of its run's record, with the same names (solver/record.py). Others
+# are the time of the next row (due) and its purpose (wanted), the number of the run in this lane (own;
+# −1: none), and whether the run is left to a single run (released); flag is for intermediate results.
 LANE = (
     *("t", "h", "t_old", "h_taken", "error_old", "after_rejection", "steps", "rejected", "status", "phase"),
     *("restart", "choose_step", "filled", "due", "wanted", "own", "released", "flag"),
@@ -63,7 +63,7 @@ LANE = (
 
 
 def rooms_of(plan: Plan) -> dict[str, int]:
-    """Return the work vectors and their lengths."""
+    """Return the lengths of the work vectors by name."""
     rooms, tableau = lengths(plan), plan.method.coefficients
     states = rooms["state"]
     names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
@@ -91,7 +91,8 @@ class AdaptiveSteps(LaneFrame):
         addresses: Sequence[str] = ADDRESSES,
     ) -> None:
         super().__init__(plan, lanes, rooms or rooms_of(plan), addresses)
-        self.places["finish"] = self.places["state"]  # rows are found as soon as a step is accepted
+        # Rows are computed as soon as a step is accepted, when the state is that at the step's end.
+        self.places["finish"] = self.places["state"]
         self.solver = self.functions(WANTED if plan.method.adaptive else WANTED[:2])
         # Without events nothing restarts at the end of a step.
         self.after_step = self.functions(["settle"], {"restart": False, "choose_step": False})
@@ -127,7 +128,7 @@ class AdaptiveSteps(LaneFrame):
         )
 
     def rank_may_fall(self, t_new: Value, h: Value) -> Value:
-        """Return the lanes in which constraints may lose rank in a step."""
+        """Return the lanes in which constraints may lose rank in a step: without events, none."""
         return self.of_kind(self.kind, 0.0).differs(0.0)
 
     def goes_on(self) -> Value:
@@ -138,7 +139,7 @@ class AdaptiveSteps(LaneFrame):
         """Return a number of each lane, or one for all."""
         return self.setting[name] if name in SETTINGS else self.vector(name)[0]
 
-    # ------------------------------------------------------------ which run is where
+    # ------------------------------------------------------------ the runs of the lanes
 
     def refill(self) -> None:
         """Emit: give ended runs back; their lanes take the next runs."""
@@ -219,7 +220,7 @@ class AdaptiveSteps(LaneFrame):
         self.leave_still_runs(active)
 
     def leave_still_runs(self, active: Value) -> None:
-        """Emit: leave over runs that have not advanced in their first steps."""
+        """Emit: leave runs that have not advanced in their first steps to single runs."""
         tried = self["steps"] + self["rejected"]
         least = NOWHERE * (self["t_end"] - self["t0"])
         nowhere = self["t"] - self["t0"] < self.least(least, SHORT_STEPS * self["max_step"])
@@ -294,14 +295,18 @@ def rank_may_fall(f: AdaptiveSteps, where: Value | None, t_new: Value, h: Value)
 # Parts of a run's workspace that a lane also has, and the parts among them that a lane changes.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")
 _CHANGED = ("state", "k0", "g_start")
+# Fields of a record, real numbers, that a lane takes and gives back: with adaptive and with fixed steps.
 _REALS = ("t", "h", "error_old")
-_FIXED = ("t",)  # with fixed steps
+_FIXED = ("t",)
 # Fields of a record that are zero if the next thing to do is a step.
 _CALM = ("restart", "pending", "changing", "choose_step", "passing", "continues")
 
 
 class StepsBetweenEvents(AdaptiveSteps):
-    """The loop for the program of one configuration, with the records and workspaces of a loop's shape."""
+    """The loop for the program of one configuration, on records and workspaces of the single run's loop.
+
+    ``shape`` describes that loop.
+    """
 
     features = ("BETWEEN_EVENTS",)
 
@@ -338,7 +343,7 @@ class StepsBetweenEvents(AdaptiveSteps):
     def events(self, t: Value, state: Span) -> None:
         self.call_program("events", t, state, "constants", "memory", "g")
 
-    # ------------------------------------------------------------ which run is where
+    # ------------------------------------------------------------ the runs of the lanes
 
     def take(self, lane: Value) -> None:
         """Emit: take the next run that is ready, if there is one."""
@@ -401,7 +406,7 @@ class StepsBetweenEvents(AdaptiveSteps):
                 ]
         names = ("steps", "rejected", "filled", "after_rejection", "index")
         counts = {name: self.lanes_of(name)[lane].to_whole() for name in names}
-        # The single run's loop repeats a failed step, and decides.
+        # The single run's loop repeats a failed step, and finds its status.
         finished = self.lanes_of("status")[lane].equals(float(Reason.FINISHED))
         counts["status"] = self.choose(finished, float(Reason.FINISHED), 0.0).to_whole()
         for name, value in counts.items():
@@ -410,7 +415,7 @@ class StepsBetweenEvents(AdaptiveSteps):
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
     def precompute(self, constants: str = "constants") -> None:
-        """Emit: compute constants, and reciprocals of the sizes of states that turn constraints, by lanes."""
+        """Emit: compute constants and ``per_size``, the reciprocal sizes of states that turn constraints."""
         super().precompute(constants)
         if self.rank is None:
             return
@@ -436,12 +441,12 @@ class StepsBetweenEvents(AdaptiveSteps):
         return Value(self, self.builder.load(self._field(run, name), WHOLE))
 
     def begin(self) -> None:
-        """Emit nothing: a run that is taken has its derivative and its next step."""
+        """Emit nothing: a run that a lane takes already has its derivative and its next step."""
 
     def leave_still_runs(self, active: Value) -> None:
-        """Emit: leave over runs that have not advanced in their first steps under error control.
+        """Emit: leave runs that have not advanced in their first steps under error control to single runs.
 
-        The single run's loop checks the same after as many steps, and ends them.
+        The single run's loop makes the same check after the same number of steps, and ends such runs.
         """
         if self.interpolates:
             super().leave_still_runs(active)
@@ -460,7 +465,7 @@ class StepsBetweenEvents(AdaptiveSteps):
         return looks | long | self.is_coarse(h * fast, self.rank)
 
     def is_coarse(self, motion: Value, rank: int) -> Value:
-        """Return the lanes whose motion within the step is too large to resolve a turn.
+        """Return the lanes whose motion within the step is too large to resolve a turn of constraint rows.
 
         See ``resolve_weakness`` of solver/forecasts.py.
         """

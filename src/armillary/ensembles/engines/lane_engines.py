@@ -107,21 +107,23 @@ def _lane_loop(
     return loops[key]
 
 
-# Runs of linearly implicit methods on lanes: to prepare them takes 0.3 s for a rod with a stiff damper, 1 s
-# for a chain of six links; a thousand runs of half a second of motion save 0.05 and 0.9 s.
+# Least number of runs for which linearly implicit methods use lanes. Lanes take 0.3 s to prepare for a rod
+# with a stiff damper and 1 s for a chain of six links; they save 0.05 and 0.9 s in a thousand runs of half a
+# second of motion.
 LEAST_STIFF_RUNS = 1_000
 
 
 def _stiff_refusal(plan: Plan, lanes: int) -> str:
     """Return why lanes should not make linearly implicit steps; "" if they should.
 
-    On lanes their equations are sparse, so that all runs have one sequence of operations, without exchange of
-    rows. For small systems, whose single runs solve dense equations, sparse ones may take longer. This is
-    estimated from the share of elimination: its products, over the operations of the rates and their
-    derivatives. The share is 0.43 for a rod with a stiff damper, 0.59 for a chain of three links, and 1.13
-    for one of six. With 2, 4 and 8 lanes (x86-64 with AVX-512) runs by rodas5p take 0.57, 0.31 and 0.21 of
-    the scalar loop's time for the rod, 0.92, 0.47 and 0.32 for three links, and 2.24, 1.17 and 0.75 for six.
-    If single runs solve sparse equations too, as of twelve masses on springs, lanes take 0.76, 0.40, 0.26.
+    On lanes the linear equations of a step are solved as sparse equations, so that all runs have the same
+    sequence of operations, without exchange of rows. For small systems, whose single runs solve dense
+    equations, this may take longer. It is estimated from the share of elimination: the number of its
+    products, divided by the number of operations of the rates and their derivatives. The share is 0.43 for a
+    rod with a stiff damper, 0.59 for a chain of three links, and 1.13 for a chain of six. With 2, 4 and 8
+    lanes (x86-64 with AVX-512) runs by rodas5p take 0.57, 0.31 and 0.21 of the scalar loop's time for the
+    rod, 0.92, 0.47 and 0.32 for three links, and 2.24, 1.17 and 0.75 for six. If single runs solve sparse
+    equations too, as for twelve masses on springs, lanes take 0.76, 0.40 and 0.26 of the scalar loop's time.
     """
     if plan.size < LEAST_STIFF_RUNS:
         return f"fewer than {LEAST_STIFF_RUNS} runs"
@@ -138,8 +140,10 @@ def _stiff_refusal(plan: Plan, lanes: int) -> str:
 
 
 class Lanes(Engine):
-    """Engine for runs without events: by fixed steps with all rows at their ends, or by adaptive steps
-    without memory that is renewed every step.
+    """Engine for runs without events.
+
+    Fixed steps need all rows at ends of steps; adaptive steps need a program without memory that is renewed
+    every step.
     """
 
     leaves_runs = True
@@ -241,17 +245,18 @@ VISIT = 2  # most steps of a visit: one to an event, and one that leads event fu
 # the scalar loop.
 PROBATION_VISITS = 4
 SHARE = 2
-# The share for fixed steps, which take less time than adaptive steps; a visit takes as long. Time on lanes
-# divided by the scalar engine's time for an arm with two joints, in chunks of 16 and of 64 runs: 1.9 and 1.1
-# with an event every 10 steps, 1.4 and 0.92 every 20, 1.05 and 0.76 every 40, 0.76 and 0.63 every 160.
+# The same for fixed steps, which take less time than adaptive steps, while a visit takes the same time. The
+# time on lanes divided by the scalar engine's time, for an arm with two joints in chunks of 16 and of 64
+# runs, is 1.9 and 1.1 with an event every 10 steps, 1.4 and 0.92 with one every 20, 1.05 and 0.76 with one
+# every 40, 0.76 and 0.63 with one every 160.
 SHARE_OF_FIXED = 8
 _TRIED = [FIELDS[name] for name in ("steps", "rejected")]
 
 
 class LanesWithEvents(Scalar):
-    """Engine for events, without memory that changes every step.
+    """Engine for runs with events, of programs without memory that changes every step.
 
-    With adaptive steps, no internal events (such as choices of dependent speeds) are possible.
+    With adaptive steps, it refuses programs with internal events (such as choices of dependent speeds).
     """
 
     @classmethod
@@ -350,7 +355,7 @@ class LanesWithEvents(Scalar):
 
 
 def _advance(visits: ScalarVisits, loops: Iterable[Callable[..., None]], runs: np.ndarray) -> None:
-    """Advance the ready runs on lanes, each until something happens to it."""
+    """Advance the ready runs on lanes, each until it ends or its next step fails or meets an event."""
     if runs.size:
         visited = runs.astype(float)
         for loop in loops:

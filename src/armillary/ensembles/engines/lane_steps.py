@@ -1,8 +1,10 @@
-"""A function under construction that makes runs on lanes: its arrays and its calls; and loops of fixed steps.
+"""The construction of functions that make runs on lanes: their arrays and calls; and the loop of fixed steps.
 
-Work vectors lie in an array that the caller gives, the room: each number of a state, say, is a vector with a
-lane per run. The arrays of all runs are separate, with a row per quantity and ``stride`` columns, one per
-run.
+Work vectors lie in one array that the caller gives, the room. Each number of a work vector, for example of a
+state, is itself a vector with a lane per run. The arrays of all runs are separate; they have a row per
+quantity and ``stride`` columns, one per run.
+
+Elsewhere a row is a time at which outputs are kept for histories or update metrics (``Plan.times``).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from armillary.solver.llvm.lanes import LaneSolver, WrittenFunction
 from armillary.solver.llvm.layout import Reason
 
 WHOLES = ("count", "stride")
-# Arrays that all runs read: settings, the tolerance of each state, times, purposes and places in histories of
+# Arrays that all runs read: settings, the tolerance of each state, the times, purposes and history indices of
 # all rows, tables of sparse equations, and a number that is not zero if the loop must end.
 ADDRESSES = ("settings", "atol", "times", "want", "place", "structure", "halt")
 SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
@@ -42,7 +44,7 @@ ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", 
 
 
 class LaneFunction(Stepper):
-    """``entry(wholes…, addresses…, room)`` for one program, with a lane for each run.
+    """The function ``entry(wholes…, addresses…, room)`` for one program, with a lane for each run.
 
     ``rooms`` has the lengths of the work vectors.
     """
@@ -183,7 +185,7 @@ class LaneFunction(Stepper):
 
 
 def lengths(plan: Plan) -> dict[str, int]:
-    """Return the work vectors that every loop needs, with their lengths."""
+    """Return the lengths of the work vectors that every loop needs, by name."""
     program = plan.program
     states = len(program.state)
     implicit: dict[str, int] = {}
@@ -204,7 +206,7 @@ def lengths(plan: Plan) -> dict[str, int]:
 
 
 class LaneFrame(LaneFunction):
-    """``runs(WHOLES…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
+    """The function ``runs(WHOLES…, addresses…, ARRAYS…, room)`` for a program, a method and metrics."""
 
     def __init__(
         self, plan: Plan, lanes: int, rooms: Mapping[str, int], addresses: Sequence[str] = ADDRESSES
@@ -225,7 +227,7 @@ class LaneFrame(LaneFunction):
         facts: Mapping[str, bool] | None = None,
         kept: Sequence[str],
     ) -> LaneSolver:
-        """Return functions of the solver, for this loop; ``features`` that are true are there."""
+        """Return functions of the solver for this loop, with those of ``features`` that are true."""
         features = {**features, "NORMALISE": self.program.normalises}
         if (structure := self.program.structure) is not None:
             features |= {"IMPLICIT": True, "DIFFERENTIATED": True, "SPARSE": True, "DRIVEN": self.driven}
@@ -259,14 +261,14 @@ def blame_nothing(f: LaneFrame, where: Value | None, h: Value) -> None:
 # step while its neighbours go on. All runs that go on are at the same time.
 
 WANTED = ("advance", "settle", "keep_row")  # functions of armillary.solver
-# Numbers that are equal in all runs that go on, as in their records (solver/record.py).
+# Fields of the run record (solver/record.py) that are equal in all runs that go on.
 SHARED = ("t", "t_old", "index", "steps", "filled")
 
 
 class LaneSteps(LaneFrame):
     """The loop for a method with a fixed step."""
 
-    largest: Local | None = None  # largest d² of angles between stages; see near_sines
+    largest: Local | None = None  # largest d², d being the change of an angle between stages; see near_sines
     shared = SHARED
 
     def __init__(self, plan: Plan, lanes: int) -> None:
@@ -288,7 +290,7 @@ class LaneSteps(LaneFrame):
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms)
         self.places["row"] = self.places["out"]
-        if self.rated:  # of a dense step only the rates at its end are used
+        if self.rated:  # only the rates at the end of a dense step are used, so its states need no memory
             self.places |= dict.fromkeys(("base", "finish"), self.places["state"])
         self.solver = self.lane_solver(
             WANTED,
@@ -300,7 +302,8 @@ class LaneSteps(LaneFrame):
             kept=kept,
         )
         if self.near is not None:
-            self.stages = LaneSolver(self, plan.method, ("stages",))  # with sines as `derivatives` chooses
+            # `derivatives` chooses how the sines of these stages are computed.
+            self.stages = LaneSolver(self, plan.method, ("stages",))
         with self.each(self.stride.whole_quotient(self.whole(lanes))) as block:
             self.fuses = False
             self.run = block * lanes
@@ -366,7 +369,7 @@ class LaneSteps(LaneFrame):
         return self.outside(name)[self["filled"].to_whole()]
 
     def note_stops(self) -> None:
-        """Emit: note when runs have just ended; one that diverges stays at the start of its step."""
+        """Emit: note the times of runs that have just ended; a run that diverges ends at its step's start."""
         stop, diverged = self.stop.get(), self["status"].equals(float(Reason.DIVERGED))
         fresh = ~self.goes_on() & stop.differs(stop)
         self.stop.set(self.choose(fresh, self.choose(diverged, self["t_old"], self["t"]), stop))

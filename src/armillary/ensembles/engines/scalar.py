@@ -1,4 +1,4 @@
-"""The engine for adaptive steps and events: single runs' compiled loop, run after run, without Python."""
+"""The engine for adaptive steps and events: the compiled loop of single runs, called without Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LOG = 256  # room for recorded events, besides those of one step
 class Scalar(Engine):
     """Engine for any method except methods for redundant coordinates, with events.
 
-    It leaves over runs that need a configuration which no run has met yet.
+    Runs that need a configuration which no run has met yet are left to single runs (status LEFT_OVER).
     """
 
     name = "scalar"
@@ -74,7 +74,7 @@ class Scalar(Engine):
         self.renew()
 
     def renew(self) -> bool:
-        """Make the loop again if single runs have met further configurations; return whether they have."""
+        """Compile the loop again if single runs have met further configurations; return whether they have."""
         plan, functions = self.plan, self._functions
         known = len(plan.code.configuration_models)
         if known == self._known:
@@ -115,7 +115,10 @@ class Scalar(Engine):
 
 
 class ScalarVisits:
-    """Runs of a scalar engine. With ``apart`` each has its own record, as several visits of a run need."""
+    """Runs of a scalar engine, advanced by one or more visits.
+
+    With ``apart`` each run has its own record, which several visits of a run need.
+    """
 
     def __init__(self, engine: Scalar, starts: Starts, i0: int, i1: int, apart: bool = False) -> None:
         plan, n, columns = engine.plan, i1 - i0, len(engine.plan.columns)
@@ -180,8 +183,8 @@ class ScalarVisits:
 #
 # Each run is visited once, or several times with at most ``most`` steps. The first visit begins with a fresh
 # record and workspace, the run's parameters, state and memory, and the configuration in which it starts. Then
-# comes the loop, then the use of this visit's rows for metrics and histories. If each run is visited once,
-# all runs use the same record and workspace.
+# the loop makes steps, and the rows of this visit (outputs at sample times) are used for metrics and
+# histories. If each run is visited once, all runs use the same record and workspace.
 
 # count, stride, rows              numbers of runs to visit, of columns in arrays, and of rows
 # sets, sized                      numbers of functions that compute constants, and of constants that are
@@ -508,8 +511,8 @@ class ScalarChanges:
     models: tuple[ConfiguredProgram, ...]
     # Sections by which runs enter and leave configurations, compiled before threads begin.
     sections: tuple[ChangeCode, ...]
-    codes: tuple[Compiled | None, ...]  # functions of the batch's outputs, if these are not all
-    ratings: tuple[ChangeCode | None, ...]  # ratings of choices of dependent speeds, if there are several
+    codes: tuple[Compiled | None, ...]  # functions of the batch's outputs; None if it has all outputs
+    ratings: tuple[ChangeCode | None, ...]  # ratings of choices of dependent speeds; None for one choice
     first: int  # number of the configuration in which runs start
 
     def room(self) -> ScalarRoom:

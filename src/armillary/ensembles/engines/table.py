@@ -27,7 +27,7 @@ from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.units import state_factor
 from armillary.results import Run
 
-# The engine for redundant coordinates and runs that other engines leave over: single runs.
+# The engine that makes single runs, for redundant coordinates and for runs that other engines leave over.
 
 # Statuses of single runs that stopped early; other runs have the status "failed".
 _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]
@@ -133,7 +133,7 @@ def _gpu() -> tuple[type[Engine], ...]:
     return FixedSteps, Queued
 
 
-# By device; the fastest first.
+# The engines of each device, the fastest first.
 ENGINES: Mapping[str, Callable[[], tuple[type[Engine], ...]]] = {"cpu": _cpu, "gpu": _gpu}
 
 

@@ -51,28 +51,28 @@ from armillary.llvm.arrangement.machine_code import (
 from armillary.llvm.arrangement.order_and_registers import Steps, starts
 from armillary.llvm.building.routines import RoutineMethod
 
-# Instructions on doubles, and on pairs of them: instruction words without registers.
+# Instruction words without register numbers: for single doubles, and for pairs.
 _MULTIPLY, _DIVIDE = (0x1E600800, 0x6E60DC00), (0x1E601800, 0x6E60FC00)
 _NEGATE = (0x1E614000, 0x6EE0F800)
 _NEGATED_PRODUCT = 0x1E608800
-# ±a·b ± c by the signs of the product and of c.
+# The fused operations ±a·b ± c, by whether the product and c are negated.
 _FUSED = {(0, 0): 0x1F400000, (1, 0): 0x1F408000, (0, 1): 0x1F608000, (1, 1): 0x1F600000}
 _FUSED_PAIRS = (0x4E60CC00, 0x4EE0CC00)  # the result replaces c
 _FUSED_ALL, _MULTIPLY_ALL = (0x4FC01000, 0x4FC05000), 0x4FC09000  # both lanes of a times the first lane of b
 _SELECT, _INSERT, _SWAP, _NOT = 0x6E601C00, 0x6E180400, 0x6E004000, 0x6E205800
-_ONE, _MINUS_ZERO = SPARE
+_ONE, _MINUS_ZERO = SPARE  # the spare registers that hold these constants
 _MULTIPLY_LANES = "multiply both lanes by one"
 _FUSE_LANES = "fuse both lanes with one"
 _ADD_LANES = "add both lanes"
 _ONE_IF_SET, _UNEQUAL, _UNEQUAL_ZERO = "one if set", "unequal", "unequal zero"
-# comparisons, and comparisons with exchanged operands
+# comparisons, and the equivalent comparisons of exchanged operands
 _TURNED_ROUND = {"less": "greater", "not greater": "not less"}
 _PRODUCT_ALONE, _SUM_ALONE = Form("fuse with zero", 0), Form("fuse with one", 0)
 _FUSIONS = ("fuse", _FUSE_LANES)
 _PRODUCTS, _SUMS = ("multiply", _MULTIPLY_LANES), ("add", "subtract")
-# operations whose results are accepted as late addends
+# operations whose results may be addends that a fused operation needs later than its factors
 _SOON = {*_FUSIONS, *_PRODUCTS, *_SUMS, _PRODUCT_ALONE.name, _SUM_ALONE.name}
-_PAIRS = 0.7  # share of pairs among operations above which sums are not fused
+_PAIRS = 0.7  # share of operations on pairs above which single sums are not fused
 _WORDS = {
     "add": (0x1E602800, 0x4E60D400),
     "subtract": (0x1E603800, 0x4EE0D400),
@@ -122,19 +122,16 @@ class Arm64(MachineCode):
     ) -> None:
         super().__init__(loads, results, arrays, registers)
         self.arrays = {name: i for i, name in enumerate(arrays)}  # registers of their addresses
-        self.room: list[int] = [
-            *range(15, 7, -1),
-            *range(29, 15, -1),
-            *range(7, -1, -1),
-        ]  # registers to be saved come last
-        # A store of two doubles takes as much time of the units for additions as a store of one. So a result
+        # Free registers are taken from the end; those that must be saved for the caller are taken last.
+        self.room: list[int] = [*range(15, 7, -1), *range(29, 15, -1), *range(7, -1, -1)]
+        # The units that add also store; a store of two doubles takes as long as a store of one. So a result
         # waits for its neighbour while there are free registers: the matrices A and B of the linearised
-        # Stanford arm gain 10 %.
+        # Stanford arm then take 10 % less time.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         arrays = list(self.arrays)
-        # then values may use the spare registers: batches take 0.99 of the time
+        # If no operation needs the spare registers, values may use them: batches take 0.99 of the time.
         if not any(map(_takes_spare, order)):
             self.room[8:8] = reversed(SPARE)  # before registers to be saved
             self.size += len(SPARE)
@@ -247,7 +244,7 @@ def _row(
 
 
 def _operands(operation: Operation) -> tuple[list[InstructionRow], list[int]]:
-    """Return instructions that negate operands, and all operands, negated ones in spare registers."""
+    """Return instructions that write negated operands to spare registers, and the operands to use."""
     rows: list[InstructionRow] = []
     found = []
     spare = iter(SPARE)
@@ -311,7 +308,10 @@ def _one_if_set(operation: Operation) -> list[InstructionRow]:
 
 
 def _unequal(operation: Operation) -> list[InstructionRow]:
-    """Return the comparison "not equal", of two values or of one with zero, by a spare register."""
+    """Return the comparison "not equal", of two values or of one with zero.
+
+    It is the opposite of "equal", which goes to a spare register.
+    """
     form = operation.shape
     zero = form.name == _UNEQUAL_ZERO
     equal = _WORDS["equal zero" if zero else "equal"][form.wide] | _ONE
@@ -460,7 +460,8 @@ def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
     All operations then have one latency. A unit delivers one result per cycle, so an operation waits if it
     would finish together with a slower one that started before it; random sequences of two latencies lose a
     tenth of the time. If only sums are replaced, the Stanford arm takes 0.97 of the time; a chain of eight
-    bodies, one of 64, and 12 models on average 0.98. If only sums with two spare cycles are replaced: 0.985.
+    bodies, a chain of 64, and 12 models on average take 0.98. If only sums with two spare cycles are
+    replaced, the share is 0.985.
     Operations on pairs are not replaced. If most of the code is pairs, sums of single doubles are not
     replaced either, since that would save nothing.
     """
@@ -498,6 +499,7 @@ Arm64.SELECTION, Arm64.change = _ArmSelection, staticmethod(_fuse_single)
 
 
 # The frame around the machine code of a section on arm64, with numbers beside the code and checks of angles.
+# Thirds, and the function that replaces angles, are explained in ``machine_code.py``.
 #
 #     entry     angles = state; thirds = those below; limit
 #     common    numbers = those below; save registers
@@ -520,7 +522,7 @@ _SET_LIMIT = [
 
 
 def reaches(entry: Entry, words: int) -> bool:
-    """Return whether one instruction can load each angle, and reach the data beside ``words`` words."""
+    """Return whether single instructions can load each angle and reach the data after ``words`` words."""
     around = words + len(_SET_LIMIT) + 8 + 5 * len(entry.angles)
     return max(entry.angles, default=0) < 4096 and around < _BESIDE
 

@@ -1,8 +1,8 @@
-"""Words of arm64 code from the steps of ``order_and_registers.py``, by compiled code.
+"""Instruction words of arm64 code, made from the steps of ``order_and_registers.py`` by compiled routines.
 
-Here values get register numbers, and places in memory get addresses. A word is the sum of an instruction's
-constant bits and its register fields: each register number times the value of the lowest bit of its field.
-``InstructionRow`` is one instruction of an operation.
+The routines give register numbers to values, and addresses to places in memory. A word is the sum of an
+instruction's constant bits and its register fields: each register number times the value of the lowest bit of
+its field. ``InstructionRow`` is one instruction of an operation.
 """
 
 from __future__ import annotations
@@ -32,16 +32,18 @@ COPY = 0x4EA01C00
 # also use these registers for intermediate values; the constant is then set again before its next use.
 SPARE = {30: (0x6F03F61E,), 31: (0x2F00E41F, 0x1E6143FF)}
 NEARBY = (16, 14)  # registers for the two addresses within large arrays that were used last
-_INTEGERS = (17, 13)  # integer registers for copies; the second one must not be one of ``odd``
-_REACH = 63  # doubles to either side of an address that a store of two reaches
-_FAR = 4096  # doubles from an address that other instructions reach
+_INTEGERS = (17, 13)  # integer registers for copies; the second one must not hold an address of ``odd``
+_REACH = 63  # doubles to either side of an address that an instruction on two doubles reaches
+_FAR = 4096  # doubles after an address that other instructions reach
 
 _LOAD, _STORE = (0xFD400000, 0x3DC00000), (0xFD000000, 0x3D800000)  # of one double, of two
 _LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
-_STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
+_STORE_TWO = 0x6D000000  # of two doubles, at a multiple of eight bytes between −512 and 504
 _LOAD_TWO_INTEGERS, _STORE_TWO_INTEGERS = 0xA9400000, 0xA9000000
 
-NO_RESULT, NEW, RENEWED = range(3)  # RENEWED + k: the register of operand k, or a copy if it is still needed
+# Registers of results: none, a new one, or (RENEWED + k) that of operand k; if operand k is still needed, a
+# new register with a copy of it.
+NO_RESULT, NEW, RENEWED = range(3)
 PUT_ZERO, PUT_DOUBLE, PUT_PAIR = -1, -2, -3  # in place of a word
 
 
@@ -65,9 +67,9 @@ class InstructionRow(NamedTuple):
     changed: int = 0
 
 
-# Entries of ``state``.
+# Indices in the array ``state``: numbers of words, free registers, slots and odd addresses, and so on.
 _WORDS, _ROOM, _SLOTS, _ODD, _COPIES_PAIRS, _MADE, _BESIDE = range(7)
-# two each: base, offset and register of addresses nearby, last used first
+# two entries each, for the addresses in NEARBY, last used first: base, offset in doubles, and register
 _BASES, _MIDDLES, _NEAR = 8, 10, 12
 _HELD = 14  # one entry per spare register, from here on: whether it holds its constant
 _STATE = 16
@@ -86,9 +88,9 @@ _FIELDS = RoutineLayout(
 class EncodedSteps(NamedTuple):
     """Words, and the resources that they need.
 
-    ``slots``: doubles on the stack; ``odd``: arrays with a second address, one double further, in the order
-    of its registers; ``taken``: registers that hold values at some time; ``copies_pairs``: whether pairs are
-    copied through integer registers.
+    ``slots``: doubles on the stack; ``odd``: base registers of arrays that need a second address, one double
+    further, in the order of the registers of these addresses; ``taken``: registers that hold values at some
+    time; ``copies_pairs``: whether pairs are copied through integer registers.
     """
 
     words: list[int]
@@ -104,9 +106,9 @@ def words_of_steps(
     """Return the words of all steps.
 
     ``values``: number of values; ``room``: free registers, used from the end; integer registers from
-    ``first_odd`` on are free. ``arrays`` has the first row of each operation and the end, all rows, the
-    values ``given`` to operations, and the base, index and kind of each place in memory; the other arrays are
-    made here.
+    ``first_odd`` on are free. ``arrays`` has all instruction rows and the range of rows of each operation,
+    the values ``given`` to operations, and the base, index and kind of each place in memory; the other arrays
+    are made here.
     """
     state = np.zeros(_STATE, dtype=np.int64)
     state[[_ROOM, _MADE, _BESIDE]] = len(room), -1, -1
@@ -173,8 +175,8 @@ def _near(r: Routine) -> None:
     """Emit: return a register with the address ``middle`` doubles after the base.
 
     Two such registers are kept; if neither has the address, the least recently used one is replaced. The
-    work arrays of humanoids have thousands of numbers: with an addition for each access, the matrices A and B
-    of a linearisation take 6 % more instructions.
+    work arrays of humanoids have thousands of numbers: with an addition for each access instead, the matrices
+    A and B of a linearisation would take 6 % more instructions.
     """
     base, middle = r.argument(1), r.argument(2)
     last, older = ([_get(r, first + i) for first in (_BASES, _MIDDLES, _NEAR)] for i in range(2))
@@ -323,21 +325,21 @@ class _Writer:
         with r.when(~own):
             _set(r, _MADE, self.take())
             known = r.index("known", value).equals(1)
-            with r.when(known):  # a load does not use the arithmetic units
+            with r.when(known):  # load the copy, since a load does not use the arithmetic units
                 self.own_memory(_LOAD, _get(r, _MADE), value)
             with r.when(~known):
                 _write(r, register * ((1 << 16) + (1 << 5)) + _get(r, _MADE) + COPY)
 
     def _put(self, i: Value, first: Value, what: Value) -> None:
         """Emit the store of zero, or of a value in memory, by integer registers, whose units are idle."""
-        r, one = self.r, self.r.whole(0)
+        r, single = self.r, self.r.whole(0)
         base, index = r.index("put_base", i), r.index("put_index", i)
         with r.when(what.equals(PUT_ZERO)):
-            self.memory(_STORE_INTEGER, r.whole(31), one, base, index)
+            self.memory(_STORE_INTEGER, r.whole(31), single, base, index)
         with r.when(what.equals(PUT_DOUBLE)):  # also for the first lane of a pair
             value, by = r.index("given", first), r.whole(_INTEGERS[0])
-            self.memory(_LOAD_INTEGER, by, one, r.index("base", value), r.index("index", value))
-            self.memory(_STORE_INTEGER, by, one, base, index)
+            self.memory(_LOAD_INTEGER, by, single, r.index("base", value), r.index("index", value))
+            self.memory(_STORE_INTEGER, by, single, base, index)
         with r.when(what.equals(PUT_PAIR)):
             _set(r, _COPIES_PAIRS, r.whole(1))
             value = r.index("given", first)
@@ -383,7 +385,7 @@ class _Writer:
         r.give()
 
     def _store_waiting(self, value: Value) -> None:
-        """Emit: record the place of a result that has waited for its partner."""
+        """Emit: record the place of a result that has waited to be stored with its neighbour."""
         r = self.r
         r.put_index("waiting", value, r.whole(0))
         j = r.index("result_of", value)

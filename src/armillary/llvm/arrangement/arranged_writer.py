@@ -6,8 +6,8 @@ Chains are shortened by regrouping products and sums:
 
 if x arrives last and the operation is on the longest chain of a section. No operation is added: either m·a
 and a·b are computed already, or the operations that they replace have no other user. Elimination has such
-chains: x is a reciprocal or a solved unknown, m·a a coefficient of the elimination. The arm's longest chain
-becomes 7 % shorter, and its time on a Xeon 5 %.
+chains: x is a reciprocal or a solved unknown, m·a a coefficient of the elimination. The Stanford arm's
+longest chain becomes 7 % shorter, and its evaluation on a Xeon takes 5 % less time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ from armillary.llvm.vector_math import near_function
 from armillary.program.packs import PACKED_CALLS, largest_size
 from armillary.untyped import Given
 
-LONGEST, WIDEST = 800, 2.5  # most lines, and lines per cycle of the longest chain, for which chains matter
+# Chains are shortened in code of at most LONGEST lines, and at most WIDEST lines per cycle of the longest
+# chain.
+LONGEST, WIDEST = 800, 2.5
 _ROUNDS = 8
 _CYCLES = latency("fmul double $, $")
 
@@ -91,8 +93,8 @@ def shorten_chains(
 ) -> list[Line]:
     """Return lines with shorter chains, without unused lines; return code longer than LONGEST unchanged.
 
-    ``stored`` are the stored values, ``forms`` the forms of lines to group; ``negative`` returns the name of
-    a negated value, ``named`` a new name.
+    ``stored`` are the stored values, ``forms`` the forms of the lines that are regrouped. ``negative``
+    returns the name of a negated value; ``named`` returns a new name.
     """
     if len(lines) > LONGEST:
         return list(lines)
@@ -150,12 +152,12 @@ class _Section:
         return max([self.ahead[i] + self.cycles[i] for i in places], default=0)
 
     def product(self, a: Signed, b: Signed, before: int) -> int:
-        """Return the line before ``before`` that is the product of two values, with either sign; or −1."""
+        """Return the index, below ``before``, of a line with the product ±a·b; −1 if there is none."""
         i = self.products.get(frozenset((a[0], b[0])), -1)
         return i if i < before else -1
 
     def groupings(self) -> list[_Grouping]:
-        """Return groupings of lines on the longest chain; none removes a line that another line uses."""
+        """Return groupings of lines on the longest chain; no grouping removes a line that others use."""
         if len(self.lines) > WIDEST * self.machine.longest_chain:
             return []
         found: list[_Grouping] = []
@@ -235,12 +237,12 @@ class _Section:
 # Sines of states are operations like all others, two angles at a time; before all lines, angles beyond LIMIT
 # are replaced (``sines.py``).
 
-FEWEST = 32  # least registers for which LLVM's code is scheduled here: see ``jit.registers``
+FEWEST = 32  # fewest registers of machines for which LLVM text is scheduled here: see ``jit.registers``
 # Most angles of x86-64 code for which neighbours in the state are loaded separately. One load of two angles
 # that were stored separately waits until both are in the cache, after all earlier stores, so the sines of a
 # stage would begin only after the stage before. With separate loads, evaluations in a sequence take 0.87 of
-# the time for the arm, 0.98 for a chain of eight; for a chain of sixteen they take as long, and independent
-# evaluations 1 % longer.
+# the time for the arm, 0.98 for a chain of eight, and 1.00 for a chain of sixteen, whose independent
+# evaluations take 1.01.
 FEW_ANGLES = 8
 INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 
@@ -276,7 +278,7 @@ class ArrangedWriter(Writer):
         self.stores.append((value, self._place(array, index, kind)))
 
     def _place(self, array: str, index: int, kind: str) -> Load:
-        """Return an element of an array, all lanes; with another ``kind`` the index counts doubles."""
+        """Return the place of an array's element, with all its lanes; if ``kind`` is given, of a double."""
         return (array, index, kind) if kind else (array, index * self.lanes, self.module.real)
 
     def _name_lines(self) -> str:
@@ -310,7 +312,7 @@ class ArrangedWriter(Writer):
         return self.zero() if self.module.encodes and is_number_zero(node) else self.value(node)
 
     def function_value(self, node: Expr, args: list[str]) -> str:
-        """Emit an elementary function; for two runs at once it is written among the other operations."""
+        """Emit an elementary function; for two runs at once emit its operations instead of a call."""
         if self.lanes > 1 and node.data in PACKED_CALLS:
             found = near_function(node.data, largest_size(node.args[0]))
             if found is not None:
@@ -468,11 +470,12 @@ class ArrangedWriter(Writer):
         return self.load("numbers", place, PAIR)
 
     def _checked_angles(self, name: str) -> tuple[list[str], list[str], str, str]:
-        """Return the code that replaces angles beyond LIMIT, in parts.
+        """Return the four parts of the code that replaces angles beyond LIMIT.
 
-        The parts are a branch to ``usual`` if all angles are below the limit, else to the block ``rare``; the
-        arrays %replaced, as long as the state, and %corrected; a call that fills these arrays with smaller
-        angles and their thirds; and the array of usual thirds.
+        The first part branches to ``usual`` if all angles are below the limit, else to the block ``rare``.
+        The second has the arrays %replaced, as long as the state, and %corrected; the third is a call that
+        fills these arrays with smaller angles and their thirds (third parts of π/2). The fourth is the name
+        of the array of usual thirds.
         """
         count = len(self.angles)
         places, thirds = f"{name}_angles", f"thirds_{count}"

@@ -18,8 +18,8 @@ Stanford arm. In this file
        results wait for their neighbours.
 
 Loads and stores are volatile, and every few operations there is a label, across which LLVM's schedulers move
-nothing; so LLVM's register allocation finds registers for all values. With inlined sines, this code takes
-0.81 of the time of LLVM's for the Stanford arm, and 0.85 for a chain of eight.
+nothing; so LLVM's register allocation finds registers for all values. With inlined sines, code in this order
+takes 0.81 of the time of code in LLVM's order for the Stanford arm, and 0.85 for a chain of eight.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ from armillary.llvm.building.routines import RoutineMethod
 from armillary.llvm.instructions import LABEL
 from armillary.untyped import DataTable
 
-# Rows by largest width: limit of live values; window of operations (0: all); whether the machine is patient;
-# the excess of a chain, in operations, above which it goes first in spite of the limit.
+# Rows of: the largest width for which the row holds; the limit of live values; the window of operations (0:
+# all); whether the machine is patient; the excess of a chain, in operations, above which it goes first in
+# spite of the limit.
 Limits = Sequence[tuple[float, int, int, bool, int]]
 # Measured on a Neoverse N1. With a patient machine nine models take 2 to 9 % more. Without the excess rule a
 # chain of eight takes 2 % more, and so do 18 models on average. Excesses of 20 to 60 operations give the same
@@ -318,6 +319,7 @@ class Registers:
         return []
 
     def pass_over(self, order: Sequence[Operation]) -> None:
+        """Choose loads, spills and registers for operations in this order, and write the code."""
         self.kinds.update({operation.name: operation.kind for operation in order})
         # Comparisons take no register for doubles, and arguments, such as the time, need no load.
         names = [*self.loads, *[operation.name for operation in order if operation.held]]

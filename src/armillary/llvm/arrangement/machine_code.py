@@ -58,7 +58,7 @@ COMPARISONS = {
 
 
 def permutation(lanes: Sequence[int], wide: int) -> Form:
-    """Return the form of a choice of lanes, by the number that instructions have for it."""
+    """Return the form of a choice of lanes; its name has the number that encodes the choice."""
     return Form(f"lanes {sum([lane << 2 * i for i, lane in enumerate(lanes)])}", wide)
 
 
@@ -162,7 +162,7 @@ class Entry(NamedTuple):
     numbers: Sequence[float]
 
     def arrays(self, used: Iterable[str], most: int) -> list[str]:
-        """Return the arrays in the order of their registers; only used ones if they exceed ``most``."""
+        """Return the arrays in the order of their registers: all if at most ``most``, else the used ones."""
         further = (["angles", "thirds"] if self.angles else []) + (["numbers"] if self.numbers else [])
         if len(self.arguments) + len(further) <= most:
             return [*self.arguments, *further]
@@ -218,8 +218,8 @@ _WRITTEN_BYTES = [
 # Selection of operations for an instruction set.
 #
 # LLVM takes 50 µs per operation to select similar instructions once order, registers, loads and stores are
-# decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this code takes 0.12 s. LLVM compiles
-# sections with an operation that is not supported here for the instruction set.
+# decided (``arrangement.py``): 0.6 s for a chain of 64 links, for which this code takes 0.12 s. A section
+# with an operation that the selection for its instruction set does not support is compiled by LLVM.
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
@@ -296,7 +296,7 @@ class Selection:
         raise NotImplementedError
 
     def store(self, stores: Sequence[Store]) -> bool:
-        """Add the stores of values, as results of operations or as further operations; return success."""
+        """Add the stores of values to operations, or as operations; return whether all are supported."""
         known = [kind for kind, wide in WIDTHS.items() if wide <= self.WIDEST]
         if any([kind not in known for _, _, kind in self.loads.values()]):
             return False

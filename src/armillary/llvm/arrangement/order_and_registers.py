@@ -1,4 +1,4 @@
-"""The order of operations and the choice of values in registers (``arrangement.py``), by compiled code.
+"""The order of operations and the choice of values in registers (``arrangement.py``), by compiled routines.
 
 The model machine visits each operation many times. Among the operations that can start, operation i with the
 least key goes first. If its operands are ready, the key is i − size·behind, where ``behind`` is the length in
@@ -37,8 +37,8 @@ from armillary.llvm.jit import GENERAL, machine_settings
 UNITS = 2  # operations that start in a cycle
 LATE = 2  # cycles after its start at which a fused operation of Arm's cores needs its addend
 NO_EXCESS = 1 << 30  # longer than all chains
-_FAR = 1 << 40  # times the size: larger than all keys
-_FARTHER = _FAR << 4  # larger than keys with the most operands
+_FAR = 1 << 40  # multiplied by the size, it exceeds all keys
+_FARTHER = _FAR << 4  # multiplied by the size, it exceeds keys with added changes of live values, too
 
 # Lists of operands and of users are concatenated; the list of operation i begins at first[i].
 _FIELDS = RoutineLayout(
@@ -143,8 +143,8 @@ def starts(counts: np.ndarray) -> np.ndarray:
 def _machine_method(chosen: tuple[object, ...]) -> RoutineMethod:
     """Return the compiled machine, one for all sections, kept for this process.
 
-    It is compiled in 40 ms, and orders the 8,000 operations of a chain of 64 links in 3.5 ms. Without
-    optimisation the times are 15 and 12 ms, with LLVM's pipeline of level 2 150 and 3.5 ms.
+    It is compiled in 40 ms, and orders the 8,000 operations of a chain of 64 links in 3.5 ms. These times are
+    15 and 12 ms without optimisation, and 150 and 3.5 ms with LLVM's pipeline of level 2.
     """
     return compiled_method("model machine", _text, [Path(__file__)], ["chains", "order"], 1, GENERAL)
 
@@ -168,7 +168,7 @@ def _chains(r: Routine) -> None:
 
 
 def _largest(r: Routine, others: str, i: Value, of: str, least: Value) -> Value:
-    """Emit the maximum of entry plus wait over the operands or users of operation i."""
+    """Emit the maximum of ``least`` and of entry ``of`` plus wait over operation i's operands or users."""
     found = Local(r, least)
     first, waits = f"first_{others}", "waits" if others == "operand" else "user_waits"
     with r.span(r.index(first, i), r.index(first, i + 1)) as k:
@@ -259,12 +259,15 @@ def _order(r: Routine) -> None:
     r.give()
 
 
-NEAR = 8  # operations within which the next use of an input makes it keep its register
-REPEATED = 4  # operations within which the next use of a value in memory makes it get a register
-# Ways to read an operand: from a register, from anywhere, or (one operand) from memory if its next use is
-# far.
+NEAR = 8  # an input keeps its register if its next use is within this number of operations
+REPEATED = 4  # a value in memory gets a register if it is used again within this number of operations
+# Ways to read an operand: from a register; from anywhere; from memory if its next use is far, for one operand
+# of an operation.
 IN_REGISTER, ANYWHERE, FAR_IN_MEMORY = range(3)
-# Steps; each has an index of a value, operation or result. BESIDE: the next step also stores this value.
+# Steps; each has the index of a value, operation or result. After OPERATE the new value stays in its register
+# (KEEP) or not (LET_GO). LOAD, DROP: a value gets or gives up a register. RESULT: a result is stored.
+# SPILL: a value is stored on the stack. BESIDE: the next step also stores this value. WAIT: a result is
+# stored later, with its neighbour or, by STORE_WAITING, alone.
 DROP, OPERATE, KEEP, LET_GO, LOAD, RESULT, SPILL, BESIDE, WAIT, STORE_WAITING = range(10)
 _NEVER = 1 << 60
 

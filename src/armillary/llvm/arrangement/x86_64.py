@@ -133,7 +133,7 @@ class X86(MachineCode):
         return name in self.held and self.last_user[name] == self.now
 
     def overwritable_register(self, name: str) -> int:
-        """Return a register with a value that may be overwritten: its own after its last use."""
+        """Return a register that holds a value and may be overwritten: its own at its last use, or a copy."""
         if self.is_last_use(name):
             self.made = self.held[name]
             return self.made
@@ -198,7 +198,8 @@ class X86(MachineCode):
     def one_if_set(self, operation: Operation) -> int:
         if self.registers > 16:
             return self.apply_mask(x86.AND, operation, ONES)
-        # Masks may have only signs there. A shift spreads them over the upper halves, which alone 1.0 has.
+        # Without AVX-512 only the sign bits of masks may be set. A shift spreads them over the upper halves
+        # of lanes, which contain all bits of 1.0.
         register, made, four = self.held[operation.signed[0][0]], self.new(), operation.shape.wide == 2
         spread, keep = x86.SPREAD_HALVES, x86.AND
         if four:
@@ -213,7 +214,7 @@ class X86(MachineCode):
         register, made = self.held[operation.signed[0][0]], self.new()
         what, field, number = _SHIFTS[operation.shape.name]
         four = operation.shape.wide == 2
-        if what.only == "evex" and self.registers == 16:  # a blend uses only signs
+        if what.only == "evex" and self.registers == 16:  # without AVX-512 users of masks read only signs
             self.parts.append(x86.of_registers(_COPY[four], made, 0, register))
             return made
         what = what.of_four if four else what
@@ -236,7 +237,7 @@ class X86(MachineCode):
         return made
 
     def compare(self, operation: Operation) -> int:
-        """Write a comparison of two values, or of a value with zero; the result is a mask as wide as they."""
+        """Write a comparison of two values, or of a value with zero; its result is a mask of equal width."""
         name, made, four = operation.shape.name, self.new(), operation.shape.wide == 2
         first, second = self.held[operation.signed[0][0]], made
         if name in _AGAINST_ZERO:
@@ -244,7 +245,7 @@ class X86(MachineCode):
         else:
             second = self.held[operation.signed[1][0]]
         how = _COMPARISONS[name.removesuffix(" zero")]
-        if max(made, first, second) < 16:  # a comparison to a mask has no more registers
+        if max(made, first, second) < 16:  # only these registers can be used by a comparison to a mask
             what = x86.COMPARE.of_four if four else x86.COMPARE
             self.parts.append(x86.of_registers(what, made, first, second, how))
         else:
@@ -261,7 +262,7 @@ class X86(MachineCode):
         return made
 
     def insert(self, operation: Operation) -> int:
-        """Copy the first lane of one value to the second of another."""
+        """Copy the first lane of one value to the second lane of another."""
         (a, _), (b, _) = operation.signed
         made = self.new()
         what = x86.FIRST_LANES if b in self.held else x86.LOAD_SECOND_LANE
@@ -315,7 +316,7 @@ class X86(MachineCode):
             self.store(self.held[name], place)
         else:
             loaded = x86.load_integer(ACCUMULATOR, *self.frame.place(self.loads[name]))
-            # One part: checks of angles between parts use the same register.
+            # Both are one part, since checks of angles, inserted between parts, use the same register.
             self.parts.append(loaded + x86.store_integer(ACCUMULATOR, base, offset))
         return -1
 
@@ -327,8 +328,9 @@ _LIMITS = {
     32: ((2, 48, 0, False, NO_EXCESS), (inf, 32, 0, True, NO_EXCESS)),
     16: ((2, 24, 0, False, NO_EXCESS), (inf, 16, 0, True, NO_EXCESS)),
 }
-# With elementary functions of four doubles the machine is not patient: a car with 14 freedoms takes 0.98 of
-# the time, and 0.88 with polynomials by Horner's rule. Limits of 24 to 48 values give the same time.
+# With elementary functions of four doubles the machine is not patient: a car with 14 degrees of freedom takes
+# 0.98 of the time, and 0.88 if polynomials are evaluated by Horner's rule. Limits of 24 to 48 values give the
+# same time.
 _WITH_FUNCTIONS = {registers: ((inf, most, 0, False, NO_EXCESS),) for registers, most in ((32, 28), (16, 16))}
 _WORDS = {
     "add": x86.ADD,
@@ -343,7 +345,7 @@ _WORDS = {
         )
     },
 }  # fmt: skip
-# Comparisons by their numbers in instructions: false if an operand is NaN, but "unequal" is true.
+# The numbers of comparisons in instructions. If an operand is NaN, only "unequal" and "unordered" are true.
 _COMPARISONS = {
     "greater": 0x1E, "not less": 0x1D, "less": 0x11, "not greater": 0x12, "equal": 0, "unequal": 4,
     "unordered": 3,
@@ -399,7 +401,10 @@ _WRITERS: dict[str, Callable[[X86, Operation], int]] = {
 
 
 class X86Selection(Selection):
-    """Selection for x86-64, latencies of Skylake; users of a value use its opposite if they can."""
+    """Selection for x86-64, with the latencies of Skylake.
+
+    An operation with negated operands computes its value or the opposite, whichever needs no negation.
+    """
 
     WIDEST = 2
 
@@ -417,7 +422,7 @@ class X86Selection(Selection):
         self.alike[name] = given
 
     def negate(self, name: str, kind: str) -> str:
-        """Return the negated value, of a pair perhaps only the first lane, in a new register."""
+        """Return the negated value in a new register; of a pair, ``kind`` "double" negates only one lane."""
         own = f"-{kind} {name}"
         if own not in self.made:
             self.append(own, kind, NEGATIONS[WIDTHS[kind]], [(name, False)])
@@ -463,8 +468,9 @@ class X86Selection(Selection):
     def extreme(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
         """Make the larger or smaller of two values: NaN if one is NaN, and −0 is below 0.
 
-        Instructions return their second operand if one is NaN or both are zero, so both orders are combined:
-        the bits of zeros by "and" (larger) or "or" (smaller). "Or" with the mask of NaN gives NaN.
+        Instructions return their second operand if one is NaN or both are zero. So the results for both
+        orders are combined, by "and" (larger) or "or" (smaller), which gives zeros the right sign. An "or"
+        with the mask of unordered values gives NaN.
         """
         kind, wide = list(WIDTHS)[form.wide], form.wide
         a, b = ((self.negate(x, kind) if minus else x, False) for x, minus in given)
@@ -479,7 +485,7 @@ class X86Selection(Selection):
         return Form("either", wide), [(part, False) for part in (parts[2:] if larger else parts[:2])], False
 
     def join_pair(self, given: Signed) -> tuple[Form, Signed, bool]:
-        """Join the fourth of four doubles and the third as a pair to the first two."""
+        """Insert the third and the fourth of four doubles together, as a pair."""
         (three, _), (last, minus) = given
         before = self.made.get(three)
         if before is None or before.shape is not THIRD:

@@ -30,10 +30,10 @@ _LIMIT, _NO_LIMIT = "limit", (1 << 64) - 1
 # Code beyond some 7 kB does not stay in the cache of decoded instructions, and the core then decodes 17 to 21
 # bytes per cycle, no more than it executes. So numbers and stored values are addressed with offsets of one
 # byte from registers below 8, two or three of them in longer code: instructions are 1 to 4 bytes shorter.
-# Derivatives of arms and legged robots take 0.91 to 1.00 of the time, A and B 0.92 to 1.00. Reused slots on
-# the stack are nearer to the address: most models then take 0.99 of this time, but A and B of a humanoid
-# 1.02.
-_LONG, _LONGER = 200, 600  # operations
+# Derivatives of arms and legged robots take 0.91 to 1.00 of the time, the matrices A and B of linearisations
+# 0.92 to 1.00. Slots on the stack are not reused: reused slots would be nearer to the address, and most
+# models would take 0.99 of this time, but A and B of a humanoid 1.02.
+_LONG, _LONGER = 200, 600  # operations above which code gets one, and two or three such registers
 _REACH = 256  # bytes that an address covers
 _FRAME = "frame"  # the stack pointer before alignment
 
@@ -75,7 +75,7 @@ class AddressRegisters(NamedTuple):
                 registers[name] = left.pop(0)
         if not used <= {*registers}:
             return None
-        others = [r for r in left if r & 7 != x86.STACK]  # others make instructions longer
+        others = [r for r in left if r & 7 != x86.STACK]  # a base with these bits makes instructions longer
         for name in ("slots", "numbers", "slots") if size > _LONGER else ():
             if name in within and others:
                 within[name].append(others.pop())
@@ -175,7 +175,7 @@ class AddressRegisters(NamedTuple):
         )
 
     def _first(self, thirds: int) -> bytes:
-        """Return the first entry; ``thirds``: their offset from it."""
+        """Return the first entry; ``thirds`` is the offset of the thirds from its beginning."""
         code = b"".join([x86.push(r) for r in self.saved])
         if self.entry.angles:
             code += x86.copy_integer(self.registers["angles"], self.registers["state"])
@@ -184,7 +184,7 @@ class AddressRegisters(NamedTuple):
         return code
 
     def _second(self, common: int) -> bytes:
-        """Return the second entry; ``common``: its offset from there."""
+        """Return the second entry; ``common`` is the offset of the common code from its beginning."""
         code = b"".join([x86.push(r) for r in self.saved])
         for i, name in enumerate(("angles", "thirds")):
             beyond = len(self.taken) + i - len(_ARGUMENTS)

@@ -1,4 +1,4 @@
-"""Bytes of x86-64 instructions on doubles and pairs of them, by the Intel manual (vol. 2, sections 2.3, 2.7).
+"""Bytes of x86-64 instructions on one, two or four doubles, by the Intel manual (vol. 2, sections 2.3, 2.7).
 
 VEX prefixes are for sixteen registers, EVEX prefixes for 32; the prefix with the shorter instruction is used.
 
@@ -55,13 +55,13 @@ LOAD, STORE = _all_widths(0x10), _all_widths(0x11)
 COPY, AND, OR, XOR = (Instruction(1, 1, opcode) for opcode in (0x28, 0xDB, 0xEB, 0xEF))
 ADD_WHOLE, SUBTRACT_WHOLE = (Instruction(1, 1, opcode) for opcode in (0xD4, 0xFB))
 LARGER, SMALLER = (Instruction(1, 1, opcode) for opcode in (0x5F, 0x5D))  # the second operand if one is NaN
-COMPARE = Instruction(1, 1, 0xC2, only="vex")  # by a number; the result is a mask as wide as the operands
+COMPARE = Instruction(1, 1, 0xC2, only="vex")  # a number says how; the result is a mask as wide as operands
 COMPARE_TO_FLAGS = Instruction(1, 1, 0xC2, only="evex")  # the result is in a register of flags
 SPREAD_FLAGS = Instruction(2, 2, 0x38, only="evex")  # from flags to such a mask
 SHIFT = Instruction(1, 1, 0x73)  # by a number; the register field selects left or right
 LEFT, RIGHT = 6, 2
 SPREAD_SIGN, OF_SIGN = Instruction(1, 1, 0x72, only="evex"), 4  # arithmetic shift to the right
-SPREAD_HALVES = Instruction(1, 1, 0x72, only="vex")  # the same shift of 32 bits each
+SPREAD_HALVES = Instruction(1, 1, 0x72, only="vex")  # the same shift, of each half of 32 bits
 CHOOSE = Instruction(1, 3, 0x25, only="evex")  # bitwise, by a truth table of eight bits
 BLEND = Instruction(1, 3, 0x4B, only="vex")  # by sign bits
 SECOND_LANES = Instruction(1, 1, 0x15)
@@ -75,7 +75,7 @@ LEAVE_LONG = b"\xc5\xf8\x77"  # vzeroupper: avoids penalties in other code
 
 @cache
 def fused_multiply_add(order: int, wide: int, minus_product: bool, minus_addend: bool) -> Instruction:
-    """Return ±a·b ± c; ``order`` gives the roles of the three operands.
+    """Return the instruction for ±a·b ± c; ``order`` gives the roles of the three operands.
 
     132: first · third + second; 213: second · first + third; 231: second · third + first. The first operand
     is replaced by the result.
@@ -130,7 +130,7 @@ def with_memory(
 
 
 def _vex(what: Instruction, first: int, second: int, high: int) -> bytes:
-    """Return a VEX prefix and opcode; ``high``: the fourth bit of the third operand or its address."""
+    """Return a VEX prefix and opcode; ``high``: bit 3 of the register of the third operand or its address."""
     last = (~second & 15) << 3 | what.long << 2 | what.prefix
     if what.table == 1 and not high and not what.wide:
         return bytes([0xC5, (first < 8) << 7 | last, what.opcode])
@@ -140,7 +140,7 @@ def _vex(what: Instruction, first: int, second: int, high: int) -> bytes:
 
 
 def _evex(what: Instruction, first: int, second: int, high: int, highest: int) -> bytes:
-    """Return an EVEX prefix and opcode. ``high``, ``highest``: fourth and fifth bit of the third operand."""
+    """Return an EVEX prefix and opcode; ``high``, ``highest``: bits 3 and 4 of the third register."""
     start = (
         (~first >> 3 & 1) << 7 | (not highest) << 6 | (not high) << 5 | (~first >> 4 & 1) << 4 | what.table
     )

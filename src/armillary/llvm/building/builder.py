@@ -324,7 +324,7 @@ class Code:
         return found[0]
 
     def each_pair(self, fours: Value) -> Iterator[Value]:
-        """Loop over 4 ``fours`` reals as pairs, at least four; emit the body twice, for neighbouring pairs.
+        """Loop over 4·``fours`` reals as pairs, at least once; emit the body twice, for neighbouring pairs.
 
         Vectors of four are not used: products of four doubles lower the clock of Skylake servers by a seventh
         for 2/3 ms, so a few in each stage slowed down whole runs.
@@ -368,9 +368,9 @@ class Code:
         return self.intrinsic("sqrt", x)
 
     def power(self, x: Operand, exponent: Operand) -> Value:
-        """Emit x to some power by our own function, which must be linked from ``power_text``.
+        """Emit x to some power by the function of ``power_text``, which must be linked.
 
-        The C library's function differs between machines, and from our function of lanes.
+        The C library's function differs between machines, and from the function for lanes.
         """
         kind = lanes_type(REAL, self.lanes)
         raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]

@@ -119,7 +119,7 @@ class Block:
 
 
 class InstructionWriter:
-    """Instructions at the end of a block."""
+    """A writer of instructions at the end of a block."""
 
     def __init__(self, function: Function) -> None:
         self.function = function

@@ -243,8 +243,8 @@ def _call(f: Code, function: str, given: Sequence[Raw]) -> None:
 
 
 # The loop for a function on vectors, `<lanes x double>` for each real, which evaluates several rows at once.
-# Rows are gathered into arrays of vectors and results are scattered to rows; the last row fills the lanes
-# without a row.
+# Rows are gathered into arrays of vectors and results are scattered to rows; the last row is repeated in the
+# lanes that have no row.
 
 
 def lane_rows(name: str, lanes: int, sizes: Mapping[str, int]) -> str:
@@ -352,7 +352,7 @@ _Byte = ctypes.c_char
 
 
 def _address(values: np.ndarray) -> int:
-    """Return the address of an array; by its buffer that takes a fifth of the time of ``ctypes.data``."""
+    """Return the address of an array, from its buffer: that takes a fifth of the time of ``ctypes.data``."""
     try:
         return ctypes.addressof(_Byte.from_buffer(values.data))
     except (TypeError, ValueError, BufferError):  # read-only, in parts, or empty
@@ -438,7 +438,7 @@ def routine_function(
 class PreparedRoutine:
     """An entry of a method with its arrays: a call copies values into some of them and runs the entry.
 
-    The addresses of arrays take longer than the code of a small problem.
+    The addresses of the arrays are found once, since that takes longer than the code of a small problem.
     """
 
     arrays: dict[str, np.ndarray]
