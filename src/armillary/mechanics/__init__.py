@@ -1,7 +1,7 @@
-"""Kinematics, inertia, loads and constraints of a system, written once over any scalar.
+"""Kinematics, inertia, loads and constraints of a system, written once for expressions, numbers and arrays.
 
-Enters: a ``System``. Leaves: the terms from which the formalisms (program/formalisms) make the rates of the
-speeds, as expressions (for a program) or as numbers (for one state).
+Enters: a ``System``. Leaves: the terms from which the formalisms (program/formalisms) compute the rates of
+the speeds, as expressions (for a program) or as numbers (for one state).
 
     tree/         links of a system, their kinematics, inertia and loads
     constraints/  rows, dependent speeds, reduced equations, closing of loops, reactions

@@ -411,8 +411,8 @@ def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue
 # several places and with the constraints, as the defaults were before equations were derived.
 
 _AT_ONCE = 4096  # sets of values that are checked together
-# Most sets for which each set is checked, which takes seconds. Of more sets, only those with a parameter that
-# is zero are checked.
+# Most sets of which each one is checked, which takes seconds. If there are more, only sets with a parameter
+# that is zero are checked.
 _MOST = 2**17
 _SINGLE = 100  # most sets of a batch that are checked one by one
 _KEPT = 256  # most results of single sets that are kept

@@ -15,7 +15,7 @@ PID controllers have limits and anti-windup:
     v = kₚ e + I + D        İ = kᵢ e + (u − v)/Tₜ        u = min( max(v, low), high )
 
 While u is at a limit, the term (u − v)/Tₜ keeps the integral I from growing further, within the tracking time
-Tₜ (back calculation). If the rate ė of the error is given, D = k_d ė. Otherwise it is estimated with a lag
+Tₜ (back calculation). If the rate ė of the error is given, D = k_d ė. Otherwise ė is estimated with a lag
 T_f:
 
     D = k_d (e − x)/T_f        ẋ = (e − x)/T_f
@@ -94,7 +94,7 @@ def coefficient(system: Description, value: object, where: str, dimension: Dimen
 
 
 def expressions_of(system: Description, values: object, where: str) -> list[Expr]:
-    """Return a list of expressions."""
+    """Read a list of expressions."""
     if not isinstance(values, list | tuple):
         raise ModelError(f"{where}: {shown(values)} is not a list of expressions such as ['b.q1', 'b.u1']")
     return [read_expression(system, value, where) for value in values]

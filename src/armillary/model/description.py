@@ -83,7 +83,7 @@ class Memory:
     start: Expr | None = None  # the value at the start of a run, unless the run sets another one
     input: bool = False  # a signal from outside, which the model does not change
     factor: float = 1.0  # from the stated units to the model's
-    hidden: bool = False  # not shown in runs, since it is only the handle of an external object
+    hidden: bool = False  # no column of a run, as times of impacts, or the handle of an external object
     interpolation: str = "linear"  # of data that drive an input
     rate_of: str = ""  # the input whose rate this input is
 

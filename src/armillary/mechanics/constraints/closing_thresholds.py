@@ -14,12 +14,13 @@ LEAST_SIZE = 1e-4  # least size of a row, as a share of the size of the largest 
 LONGEST_STEP = 0.5  # longest motion, in sizes, for which a linear model of the gaps is trusted
 DAMPED_TURNS = 2000  # most damped steps that minimise the gaps of loops that cannot be closed
 SHOWN_GAP = 1e-6  # gaps below this share of the largest are not named in errors
-STIFF = 1e6  # weight of given values against gaps in these damped steps
+STIFF = 1e6  # weight of given values against gaps in damped steps
 # Random starts: starts 1 to 10 are near the given values, 11 to 25 at a middle distance, the others far away.
 SCATTERED = 40  # number of random starts
 NEAR_STARTS, MIDDLE_STARTS = 10, 25
 NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0  # largest distances from the given values, in sizes
-# For closing loops after a step of time. Corrections are relative to the size of their coordinate.
+# The following apply to closing loops after a step of time; corrections are relative to the size of their
+# coordinate.
 # CORRECTIONS: most steps of Newton's method.
 # SMALL_CORRECTION: Newton's method ends after a correction smaller than this, since the remaining error is
 # about the square of the correction, so only a rounding error. With 1e-9 instead, a car with four suspensions
@@ -30,7 +31,7 @@ NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0  # largest distances from th
 CORRECTIONS, SMALL_CORRECTION, LARGE_CORRECTION, CLOSED_START = 10, 2.0**-26, 0.1, 1e-6
 FEW_CORRECTIONS = 4  # corrections that suffice if the first is at most 0.1: each step squares the error
 BROKEN = 1e-5  # gap, as a share of its row's size, that stops a run; errors of integration are far smaller
-AGREEING = 1e-9  # relative error of speeds that satisfy the constraints
+AGREEING = 1e-9  # largest relative error at which speeds count as satisfying the constraints
 NEW_ROW = 1e-6  # pivot above which a row is independent, in the search for redundant rows
 FREE_ROW = 1e-8  # pivot above which a row is independent, in the check whether too many values are given
 # For an orthogonalisation that turns pairs of rows (Jacobi): the most sweeps over all pairs; the largest

@@ -113,7 +113,7 @@ def dependent_rates(
 def _products(
     equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]], independent: list[int]
 ) -> dict[int, dict[int, Scalar]]:
-    """M A, by row and then by independent speed."""
+    """Return M A, by row and then by independent speed."""
     rows: dict[int, dict[int, Scalar]] = {k: {} for k in equations.force}
     for (i, j), value in equations.matrix.items():
         if not is_zero(value):

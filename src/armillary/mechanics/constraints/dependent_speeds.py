@@ -18,7 +18,8 @@ already dependent if they are nearly as good. The dependent speeds are then u_d 
 speeds u_r. While some factor |A_dr| exceeds two, the speeds d and r are exchanged; each exchange multiplies
 the determinant of J_d, the columns of the dependent speeds, by this factor.
 
-Source: coordinate partitioning, Wehage & Haug (1982), with the exchange of maximum-volume submatrices.
+Source: coordinate partitioning after Wehage & Haug (1982). The exchanges are those by which submatrices of
+maximum volume are found.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class _Walks:
         )
 
     def figures(self, times: np.ndarray, places: np.ndarray) -> GeometryValues:
-        """Φ, b, J and N at several places, divided by the sizes of rows and speeds."""
+        """Return Φ, b, J and N at several places, divided by the sizes of rows and speeds."""
         with np.errstate(all="ignore"):
             numbers = self._sample.geometry(self._sample.at(times, places))
         values = np.array([np.broadcast_to(v, len(times)) for v in numbers], dtype=float).T

@@ -249,12 +249,12 @@ def spread(a: Scalar, factor: Scalar) -> Scalar:
 
 # Gears: constraints with constant factors, and the groups of links that they couple.
 #
-# A mimic joint, a gear or a differential is a row Σ J_j u_j + b(t) = 0 with constant J; all are called gears
-# here. Its dependent speed is the same combination of other speeds at all positions. So it can be eliminated
-# inside the recursion of the recursive formalism (recursive.py): the links that a gear couples are eliminated
-# as one group, with one unknown for each independent speed. A group holds all links on the paths between the
-# geared joints. Its hub is the link that is the parent of the whole group. Groups that share a link are
-# merged.
+# A mimic joint, a gear or a differential is a row Σ J_j u_j + b(t) = 0 with constant J; all these are called
+# gears here. The dependent speed of such a row is the same combination of other speeds at all positions. So
+# it can be eliminated inside the recursion of the recursive formalism (recursive.py): the links that a gear
+# couples are eliminated as one group, with one unknown for each independent speed. A group holds all links on
+# the paths between the geared joints. The hub of a group is the link that is the parent of the whole group.
+# Groups that share a link are merged.
 #
 # Source: Jain (2012), Multibody graph transformations and analysis, part II: constraint embedding.
 

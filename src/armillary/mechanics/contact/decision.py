@@ -294,7 +294,7 @@ def _is_at_dead_centre(
         return fn.named(_any(noticed), f"{c.name}_dead_centre")
     across = own_product(c.normal_row)
     works = [times(-1, times(P, v)) for P, v in zip(loads.forces, velocities, strict=True)]
-    # Shares of redundant contacts may be far larger than the work of all.
+    # The works of single redundant contacts may be far larger than the work of all contacts together.
     work = fn.minimum(total([works[row] for row in c.slip]), total(works))
     none = plus(c.turning, times(10, c.slow))
     return fn.named(as_expr(times(work, across)) > times(none, none), f"{c.name}_dead_centre")

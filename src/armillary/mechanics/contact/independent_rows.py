@@ -140,7 +140,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
         holds = True
         visit: whole = 0
         due: whole = last
-        for part in range(2):  # normals, then slips: normals must not hide the softness of slips
+        for part in range(2):  # normals, then slips: else the stiffer normals would hide the slips' softness
             for c in range(N_CONTACTS):
                 visit = visit + 1
                 if turn > 1.5 and turn < 2.5 and visit > due:
@@ -180,7 +180,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                     if not quiet:
                         last = visit
                     if not quiet and abs(left) > 10.0 * PRECISE * entering:
-                        # Rounding of a fast row reaches slow ones, as in `measure_motion`.
+                        # Rounding errors of a fast row also affect slow rows, as in `measure_motion`.
                         room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.diagonal[i])
                         if run.known[i] > 0.5 and run.place[i] == NONE:
                             # No force changes a redundant row. Its residual has the rounding errors of the
@@ -193,7 +193,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         if found != 0:
                             last = visit
                         if found < 0 and turn < 1.5:
-                            holds = False  # others may show that it is redundant
+                            holds = False  # further rows may show that this row is redundant
                             continue
                         if found < 0:
                             return False

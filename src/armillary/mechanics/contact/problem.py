@@ -141,7 +141,8 @@ def measure_rows(run: Contacts) -> None:
             largest = max(largest, abs(term))
         run.diagonal[i] = total if total > MASSLESS * largest else 0.0
         run.root[i] = sqrt(run.diagonal[i]) if total > MASSLESS * largest else 0.0
-    # Slips in a plane have one size, so that the shares of redundant frictions do not depend on its axes.
+    # Both slips in a plane get one size, so that shares of redundant friction do not depend on the plane's
+    # axes.
     for c in range(N_CONTACTS):
         in_plane: truth = SLIP_ROW[c] != NONE and below(SLIP_ROW[c] + 1, SLIP_END[c])
         if in_plane:
@@ -301,7 +302,7 @@ def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -
     """
     size: whole = count
     in_order: truth = False
-    if by_speeds and N_CONTACT_ROWS > N_CONTACT_SPEEDS:  # else compilers leave out this matrix
+    if by_speeds and N_CONTACT_ROWS > N_CONTACT_SPEEDS:  # compilers drop this branch if there are fewer rows
         set_matrix_of_speeds(run, count)
         size = N_CONTACT_SPEEDS
     else:

@@ -34,8 +34,8 @@ CREEP = 1e-3  # share of the negligible approach GENTLE
 DRIFT = 1e-15
 SLOW = 1e-12  # negligible slip, as a share of its speeds
 # Negligible change of a speed: this share of the speed, plus this share of the change that its acceleration
-# makes in the time of the run. Removing a slip of the share SLOW usually changes speeds by
-# 1e-3 of this; at a place where the lever of a brake is zero, it would take all of the speed.
+# makes in the time of the run. Removing a slip of the share SLOW usually changes speeds by 1e-3 of this;
+# where the lever of a brake is zero, it would take all of the speed.
 UNNOTICED = 1e-9
 TICK = 1e-15  # delay of an event, as a share of the time; velocities change a little during this delay
 # Shares of the speed of a free fall through the contact's length:

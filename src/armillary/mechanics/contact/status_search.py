@@ -286,8 +286,8 @@ def find_wedges(run: Contacts) -> None:
     """Set `doubt` for contacts at rest that can press themselves onto their surface by friction.
 
     If the rows of normal and slip are nearly parallel, as at the greatest reach of two links, no forces of
-    the contact can change its slip without changing its normal velocity. If its accelerations from velocities
-    do so, it cannot stick, and with such friction it cannot slide either.
+    the contact can change its slip without changing its normal velocity. If the motion requires such a
+    change, the contact cannot stick, and with such friction it cannot slide either.
     """
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.rests[c] < 0.75:

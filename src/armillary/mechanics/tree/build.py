@@ -140,8 +140,8 @@ class RigidGroup:
 class RigidGroups:
     """All groups, parents first, the placement of every body, and the massless bodies that represent nodes.
 
-    In placements the index of a group stands for a link; the ground has the index −1, and nodes of flexible
-    bodies have indices below −1, which are the keys of ``nodes``.
+    The ``link`` of a placement is here the index of a group. The ground has the index −1, and nodes of
+    flexible bodies have indices below −1, which are the keys of ``nodes``.
     """
 
     groups: tuple[RigidGroup, ...]
@@ -230,7 +230,7 @@ def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
 
 
 def _exact(x: float) -> Scalar:
-    """Return a cosine or sine; replace it by a whole number if it differs from that by less than 1e-15."""
+    """Return a cosine or sine, rounded if it differs from a whole number by less than 1e-15."""
     return round(x) if abs(x - round(x)) < 1e-15 else x
 
 
@@ -247,7 +247,7 @@ def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned
 
 
 def _tidy(x: Scalar) -> Scalar:
-    """Return a number, rounded if it is a whole number but for a rounding error, so that terms cancel."""
+    """Return a number, rounded if it differs from a whole number by less than 4e-16, so that terms cancel."""
     value = _plain_number(x)
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
 

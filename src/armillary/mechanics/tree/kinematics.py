@@ -473,12 +473,12 @@ def inertia_force(link: Link, motion: Motion) -> Wrench:
 def _rotational(link: Link, motion: Motion) -> Triple:
     """Return J α + ω × J ω, in a form that multiplies each element of J once.
 
-    With U = α̃ + ω̃ω̃ its component about x is as follows; the others follow by cyclic exchange of x, y, z:
+    With U = α̃ + ω̃ω̃ the component about x is as follows; the others follow by cyclic exchange of x, y, z:
 
         J_xx α_x + (J_zz − J_yy) ω_y ω_z − J_xy U_zx + J_xz U_yx + J_yz (U_yy − U_zz)
 
-    If one of the second moments L_yy = (J_zz + J_xx − J_yy)/2 and L_zz vanishes, the first two terms are
-    replaced by the equal, then shorter L_yy U_zy − L_zz U_yz.
+    The first two terms are equal to L_yy U_zy − L_zz U_yz with the second moments L_yy = (J_zz + J_xx −
+    J_yy)/2 and L_zz. If one of these vanishes, this form is shorter and is used instead.
     """
     J = link.inertia
     if all(vanishes(row) for row in J):

@@ -133,8 +133,8 @@ def couple_to_modes(
 # sums over these bodies in Kane's equations are made once, leaves first: composite mass, first moment h and
 # inertia J about each joint's point. For a turn about k, a column of M is the momentum (J k, k × h) of the
 # composite body for a unit speed, carried from joint to joint towards the ground; its component at each joint
-# on the way is an element. The column of a turn is computed from the composite in the parent's axes, which is
-# needed anyway, since k has the same components in both axes.
+# on the way is an element. For a turn, k has the same components in the link's and in the parent's axes. So
+# the column is computed from the composite in the parent's axes, which is needed anyway.
 #
 # A speed is eliminated at once if no other speed beyond its joint is unknown and its column is only a moment
 # about the axis, (J_kk k, 0), as for a wheel, a rotor or a balanced last link of a wrist. The moment about k

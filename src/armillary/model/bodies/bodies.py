@@ -184,7 +184,7 @@ def make_acceleration(system: Description, speed: Expr) -> None:
     system.accelerations[speed] = dot
 
 
-FIGURES = (*SOLIDS, *MESHES, *LINES, *SURFACES)  # their forms in text models
+FIGURES = (*SOLIDS, *MESHES, *LINES, *SURFACES)  # forms of all figures in text models
 
 
 _COLOUR = r"#[0-9a-fA-F]{6}\Z"

@@ -370,7 +370,7 @@ LINES = (
 
 X, Y = (symbol(name, dimension=LENGTH) for name in "xy")  # places of a profile, along the shape's axes
 _EQUATOR = 6378137.0  # m: radius of the Earth
-_FINEST = 2000  # places of a profile along an axis
+_FINEST = 2000  # most places of a profile along an axis
 _HEIGHTS = Either((Written("an expression of x and y", x=LENGTH, y=LENGTH), NUMBERS))
 _Range = Annotated[Given, ListOf(NUMBER, 2)]
 

@@ -348,8 +348,8 @@ def modal_mass(M: Array, where: str) -> Array:
     for p, own in enumerate(np.diag(M)):
         if own <= 0:
             raise ModelError(
-                f"{where}: mode {p + 1} moves no mass (modal mass {own:g}); leave it out, or give the nodes "
-                "that it moves their masses"
+                f"{where}: mode {p + 1} moves no mass (modal mass {own:g}); leave it out, or give masses to "
+                "the nodes that it moves"
             )
     scale = 1 / np.sqrt(np.diag(M))
     values, vectors = np.linalg.eigh(M * np.outer(scale, scale))

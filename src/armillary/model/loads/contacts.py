@@ -97,7 +97,7 @@ from armillary.model.signals import event, memory, update
 from armillary.model.verbs import EntryForm, verb
 
 KINDS = ("sphere", "capsule", "box")
-TOUCHING = tuple(form for form in SOLIDS if form.key in KINDS)  # their forms in text models
+TOUCHING = tuple(form for form in SOLIDS if form.key in KINDS)  # forms of these figures in text models
 
 
 def figure_contacts(

@@ -302,7 +302,8 @@ def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, wh
     magnitude.
 
     Let a be the partial velocity of this speed, and b and c those of the joint's other speeds. The load is
-    ``value`` times (b × c) / (a · b × c), which is a itself if the three are perpendicular.
+    ``value`` times the vector (b × c) / (a · b × c). This vector is a itself if a is perpendicular to b and
+    c.
     """
     assert body.parent is not None
     turning = motion.angular_velocity(body, body.parent)
@@ -314,7 +315,7 @@ def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, wh
         )
     axes = turns if u in turns else slides
     if u not in axes:
-        raise ModelError(f"{where}: '{u}' is the speed of a mode; it acts on the coordinate of a joint")
+        raise ModelError(f"{where}: '{u}' is the speed of a mode; give the coordinate of a joint")
     vector = _dual(axes[u], [axis for s, axis in axes.items() if s is not u])
     kind, at = ("moment", None) if u in turns else ("force", body.origin)
     effort = read_expression(system, value, where, MOMENT if u in turns else FORCE)

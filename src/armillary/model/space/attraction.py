@@ -343,8 +343,7 @@ def attractor(
     - "mass centre": the field at the system's mass centre acts uniformly on all bodies, so that the attitude
       has no effect on the orbit, nor the orbit on the attitude.
     - "gradient": each body is subject to the field at its own mass centre, and to the moment and force that
-    the
-      field's gradient causes by its inertia, to second order in the body's size.
+      the field's gradient causes by the body's inertia, to second order in the body's size.
     - "bodies": each body is subject only to the field at its own mass centre.
 
     ``indirect`` subtracts the acceleration that the field gives the ground's origin. This is needed for a

@@ -16,8 +16,8 @@ diffusely, δ:
 
     F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
 
-A sphere reflects specular light evenly in all directions, so ρ has no effect on it. A body in the shadow of
-an attractor, which is taken as a cylinder, gets no light.
+A sphere reflects specular light evenly in all directions, so ρ has no effect on it. The shadow of an
+attractor is taken as a cylinder, in which a body gets no light.
 
 Source: Wertz (1978), Spacecraft Attitude Determination and Control, section 17.2.2; Montenbruck & Gill
 (2000), section 3.4.
