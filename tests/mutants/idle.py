@@ -43,9 +43,11 @@ _SETTINGS = _STYLE | {
 def idle_places(tree: ast.Module) -> set[ast.AST]:
     """Nodes at which no fault is planted, with what is below them."""
     found: set[ast.AST] = set()
-    figures = any("matplotlib" in name for name in _imported(tree))
-    checks = "armillary.verification.rows" in _imported(tree)
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    imported = set(_imported(nodes))
+    figures = any("matplotlib" in name for name in imported)
+    checks = "armillary.verification.rows" in imported
+    for node in nodes:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 found.update(replaced_constants(node))
@@ -137,8 +139,14 @@ def is_tolerance(node: ast.expr, named: frozenset[str]) -> bool:
 def replaced_constants(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
     """Constants of assignments to one local name that no path leads to a use of."""
     inside = list(ast.walk(function))
+    stored: list[tuple[str, ast.stmt, ast.expr]] = []
+    for node in inside:
+        match node:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                if _is_number(value):
+                    stored.append((name, node, value))
     hidden = (ast.Try, ast.Match, ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.NamedExpr)
-    if any(isinstance(node, hidden) for node in inside):
+    if not stored or any(isinstance(node, hidden) for node in inside):
         return  # paths that are not followed here
     captured = {
         name.id
@@ -147,11 +155,9 @@ def replaced_constants(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iter
         for name in ast.walk(node)
         if isinstance(name, ast.Name)
     }
-    for node in inside:
-        match node:
-            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
-                if name not in captured and _is_number(value) and not _Paths(name, node).use(function.body):
-                    yield value
+    for name, statement, value in stored:
+        if name not in captured and not _Paths(name, statement).use(function.body):
+            yield value
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -160,8 +166,8 @@ def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float))
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
