@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 NEWTON_TURNS = 100  # most steps of Newton's method
-# Pivots of J below this share of the largest pivot are left out of a step. WEAK_FIRST is tried first: with
-# redundant rows, pivots that should be zero are about as large as the gap, and would give wrong steps. If the
-# steps with WEAK_FIRST no longer reduce the gap, WEAK_LAST is used.
+# Pivots of J below a share of the largest pivot are left out of a step. The share begins at WEAK_FIRST: with
+# redundant rows, pivots that should be zero are about as large as the gap, and would give wrong steps. When
+# steps hardly reduce the gap any more, the share is lowered, at last to WEAK_LAST.
 WEAK_FIRST, WEAK_LAST = 1e-3, 1e-10
-# A gap is the error of a constraint of positions; its size, and sizes of motions, are in loop_closing.py.
+# A gap is the error of a constraint of positions; loop_closing.py defines sizes of rows and of motions.
 EXACT_LOOP = 1e-13  # gap, as a share of its row's size, at which closing ends: about the rounding error
 CLOSED_LOOP = 1e-10  # largest gap at the start of a run, also as a share of its row's size
 LEAST_SIZE = 1e-4  # least size of a row, as a share of the size of the largest row

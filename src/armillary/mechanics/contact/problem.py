@@ -20,9 +20,10 @@ slip; a brake has only a row for its slip.
 
 by two methods in turn. Projected relaxation improves the forces contact by contact; it finds the statuses,
 but the last digits of the forces converge slowly. With given statuses the problem is linear, and its solution
-shows whether these statuses are right. The first statuses tried are those before the event; then statuses
-found by relaxation, in which every contact that hardly moves counts as at rest. If these are right, the
-forces of redundant contacts are the smallest ones, in any order of the contacts.
+shows whether these statuses are right. First, statuses are tried with every contact closed that was closed
+before or approaches, and with every slip at rest that may be; then statuses found by relaxation, in which
+every contact that hardly moves counts as at rest. If one of these is right, the forces of redundant contacts
+are the smallest ones, in any order of the contacts.
 
 The direction e of a slip that begins is found along with the statuses, by Newton's method. The two slip rows
 are turned so that the first is along e and the second across it. With the friction limit L, the first row has

@@ -10,9 +10,9 @@ space that the real shapes Ψ and Γ of all modes span
     K'⁻¹ = 2 Σ (Ψ Ψᵀ + Γ Γᵀ)        M'⁻¹ = 2 Σ σ² (Ψ Ψᵀ + Γ Γᵀ)
 
 The first equation gives K', and K' gives the stiffness without spin, which every formalism needs. The second
-is compared with the masses. Both hold if N modes span N real shapes. If some modes were left out,
-the others span more real shapes. Then only the formalism MBDYFR accepts the part, and expressions of the
-description use the N real shapes with most of the motion.
+is compared with the masses. Both hold if N modes span N real shapes. If some modes were left out, the others
+span more real shapes. Then only the formalism MBDYFR accepts the part, and expressions of the description use
+the N real shapes with most of the motion.
 
 Source: Fleischer and Likins (1975), section III.B (the data) and eqs. 20 to 26 (orthogonality).
 
