@@ -1,19 +1,19 @@
 """One step across a singular configuration, in the small language of language.py.
 
 Several branches of motion meet where the constraints lose rank, for example in the flat position of a
-parallelogram. Along each branch the motion is smooth, though its equations are 0/0 at the singularity. So one
-step of high order passes it, positioned so that no stage comes near. Loops are closed at every stage, since
-rows that are nearly dependent would amplify a small gap.
+parallelogram. Along each branch the motion is smooth, though its equations are 0/0 at the singularity. So the
+run passes the singularity in one step of high order, positioned so that no stage comes near. Loops are closed
+at every stage, since rows that are nearly dependent would amplify a small gap.
 
-Dormand and Prince's method of order eight has no stage between 0.34 and 0.59 of its step (Hairer, Nørsett &
-Wanner 1993, II.5); the singularity is put in the middle of this interval, with any method of the run. Rows
-near it are found by polynomial interpolation of the rows around it. Events near it that leave the motion
-unchanged happen inside the step; others end the step. If the error of a step is too large, a shorter one is
-tried from nearer by.
+Dormand and Prince's method of order eight makes this step, whatever the method of the run. It has no stage
+between 0.34 and 0.59 of its step (Hairer, Nørsett & Wanner 1993, II.5); the singularity is put in the middle
+of this interval. Rows near it are found by polynomial interpolation of the rows around it. Events near it
+that leave the motion unchanged happen inside the step; others end the step. If the error of a step is too
+large, a shorter step is tried from a time nearer to the singularity.
 
-A run that begins or restarts right before a singularity has no room for this. It leaves by a step of Gauss'
-method, a collocation, which needs no rates where it begins: its stages are iterated until they converge, on
-the branch along which the speeds lead.
+A run that begins or restarts right before a singularity has no room for this step. It leaves by a step of
+Gauss' collocation method, which needs no rates where it begins: its stages are iterated until they converge,
+on the branch along which the speeds lead.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from armillary.solver.thresholds import (
 
 
 def measure_lengths(run: RunRecord) -> None:
-    """Compute the lengths of the rows of J, in the sizes of speeds."""
+    """Compute the lengths of the rows of J after its columns are divided by the sizes of speeds."""
     measure_sizes(run)
     for i in range(N_ROWS):
         total: real = 0.0
@@ -69,8 +69,8 @@ def measure_lengths(run: RunRecord) -> None:
 
 
 def least_singular_value(run: RunRecord) -> real:
-    """Return the smallest singular value of J without redundant rows, in the sizes of speeds and with the
-    lengths of rows from `measure_lengths`.
+    """Return the smallest singular value of J without redundant rows. Its columns are divided by the sizes of
+    speeds, and its rows by the lengths from `measure_lengths`.
     """
     for i in range(N_ROWS):
         run.right[i] = 0.0
@@ -87,11 +87,11 @@ def least_singular_value(run: RunRecord) -> real:
 
 
 def rank_falls(run: RunRecord) -> truth:
-    """Return whether the constraints lose rank at the forecast time: the smallest singular value of J falls.
+    """Return whether the constraints lose rank at the forecast time.
 
-    The strength of a row depends on the choice of dependent speeds and may fall where J has full rank. At the
-    forecast state, extrapolated to second order from where the step across begins, the singular value must be
-    small.
+    The strength of a row depends on the choice of dependent speeds and may fall where J has full rank. So the
+    smallest singular value of J must be small at the forecast state, which is extrapolated to second order
+    from where the step across begins.
     """
     extrapolate(run, run.singular - run.t)
     run.stage = normalise(run.singular, run.stage)
@@ -129,8 +129,8 @@ def plan_passage(run: RunRecord, ahead: real) -> None:
 
 
 def take_stages(run: RunRecord, h: real) -> None:
-    """Find the rates at all stages of the step, also at its end and for its dense output. The state reached
-    is in `trial`, and with closed loops in `finish`.
+    """Find the rates at all stages of the step, also at its end and for its dense output. `trial` gets the
+    state at the end, and `finish` this state with closed loops.
     """
     for i in range(N_STAGES):
         for m in range(N_STATES):
@@ -193,7 +193,9 @@ def keep_nests(run: RunRecord, h: real) -> None:
 
 
 def shorten(run: RunRecord) -> None:
-    """Plan a shorter step across, from nearer by; end the run if it would be too short."""
+    """Plan a shorter step across, from a time nearer to the singularity; end the run if the step would be too
+    short.
+    """
     ahead: real = run.singular - run.t
     wait: real = 0.0
     while run.share >= SHORTEST and wait <= SOON * ahead:
@@ -227,7 +229,9 @@ def judge_events(run: RunRecord) -> None:
 
 
 def search(run: RunRecord) -> None:
-    """Search the last step for events; a step across, only from the time up to which it has been searched."""
+    """Search the last step for events; a step across is searched from the time at which the last search
+    ended.
+    """
     if PASSING and run.passing:
         run.at_grid = False
         run.continues = False
@@ -280,7 +284,7 @@ def signed_root(run: RunRecord, part: real) -> real:
 def locate_place(run: RunRecord) -> None:
     """Locate the singularity in the step just taken, more accurately than the forecast, which was made up to
     an eighth of a radian earlier. A cubic through the signed root of the strength, at two points before and
-    two after, gives its zero. If the four values do not decrease, the forecast stays.
+    two after, gives its zero. If the four values do not decrease, the time of the forecast is kept.
     """
     a: real = 0.0
     b: real = 0.0
@@ -301,7 +305,7 @@ def locate_place(run: RunRecord) -> None:
 
 
 def cross(run: RunRecord) -> None:
-    """Take the step across; if it is not accurate, plan a shorter one from nearer by."""
+    """Take the step across; if it is not accurate, plan a shorter one."""
     sound: truth = False
     h: real = 0.0
     h = step_from_beside(run)
@@ -350,7 +354,7 @@ def adopt_signs_inside(run: RunRecord) -> None:
 
 def continue_across(run: RunRecord) -> None:
     """Take the rest of the step after an event that left the motion unchanged, or after the end of the run
-    was moved: no run can begin near the singularity.
+    was moved. No new step could begin near the singularity.
     """
     happened: truth = False
     for k in range(N_EVENTS):
@@ -385,8 +389,8 @@ def is_near_place(run: RunRecord, t: real) -> truth:
 
 
 def row_near_place(run: RunRecord, t: real) -> None:
-    """Find a row by Lagrange's interpolation through the rows around; values that are the same in all of them
-    stay the same. The first row is left out if the step begins beside the singularity.
+    """Find a row by Lagrange's interpolation through the rows around it; a value that is the same in all of
+    them is kept exactly. The first row is left out if the step begins beside the singularity.
     """
     x: real = (t - run.t_old) / run.h_taken
     left_out: truth = run.singular - run.t_old < BLIND * run.h_taken
@@ -476,8 +480,8 @@ def keep_gauss(run: RunRecord, h: real) -> truth:
 
 
 def stride_from_beside(run: RunRecord) -> real:
-    """Return the duration of the usual step across, from right before the singularity; 0 if the state is not
-    that near. Accelerations are taken a little later, since so near they are not accurate.
+    """Return the usual duration of a step across for a state right before the singularity; 0 if the state is
+    not that near. It is found from accelerations a little later, since they are not accurate here.
     """
     fast: real = fastest_turn(run)
     if not ((run.singular - run.t) * fast <= BESIDE):

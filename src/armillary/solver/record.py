@@ -16,7 +16,7 @@ from armillary.solver.language.language import *
 class RunRecord(LinearEquations):
     t0: real
     t_end: real
-    step: real  # of a fixed-step method
+    step: real  # step size of a fixed-step method
     if not PROCESS:
         sample: real  # seconds between rows
     every_step: truth  # a row at the end of every step, without sample
@@ -45,13 +45,13 @@ class RunRecord(LinearEquations):
     h_taken: real
     if not STEPS_ONLY:
         base: States  # the state at the start of the step just taken
-        finish: States  # and at its end
+        finish: States  # the state at the end of the step just taken
     k0: States
     if IMPLICIT or not STEPS_ONLY:
         k_end: States
     if MULTISTEP:
         k_before: States  # rates at the start of the step before
-        h_before: real  # length of that step; 0: k_before is not valid
+        h_before: real  # length of the step before; 0: k_before is not valid
     stage: States
     trial: States
     if not STEPS_ONLY:
@@ -74,7 +74,7 @@ class RunRecord(LinearEquations):
         choose_step: truth
         after_rejection: truth
         if KINKS:
-            own: whole  # states of the motion; its sensitivities follow
+            own: whole  # number of states of the motion; their sensitivities follow
             forced: whole  # steps of the shortest length in a row
         # Step-size control of the method.
         if not PROCESS:
@@ -91,7 +91,7 @@ class RunRecord(LinearEquations):
         changeover: truth  # another method must take over before the next step
         k11: States  # the rates at the last stage of dop853
         fast: States  # a direction in which rates change fast
-        image: States  # its product with df/dy
+        image: States  # product of df/dy and `fast`
     if IMPLICIT:
         time_rate: States  # partial derivatives of the rates by the time
         right_side: States  # right side of the equations; after their solution, the solution
@@ -101,14 +101,14 @@ class RunRecord(LinearEquations):
         if SPARSE:
             entries: Entries  # partial derivatives of rates and of the intermediate values in them
             factors: Factors  # the equations of a step's stages, factorised
-            pivots: Unknowns  # reciprocals of their diagonal
+            pivots: Unknowns  # reciprocals of the pivots of these equations
             solution: Unknowns  # a row in elimination, then the solution
         if not SPARSE:
-            partials: Partials  # of the rates: a column for each state, then one for the time
+            partials: Partials  # partial derivatives of the rates: a column for each state, then for the time
             system: Partials  # the equations of a step's stages, factorised
             coupling: Partials  # derivatives of the unknowns' rates by the followers
             solved: States  # right side of the equations of the unknowns, then their solution
-            leader: StateNumbers  # of a follower: the state whose multiple its rate is; NONE: an unknown
+            leader: StateNumbers  # the state of which a follower's rate is a multiple; NONE for an unknown
             unknown: StateNumbers  # the states that are solved for, in order
             follower: StateNumbers  # the other states, in order
             column: StateNumbers  # index of a state among the unknowns
@@ -129,7 +129,7 @@ class RunRecord(LinearEquations):
     if CONFIGURATIONS:
         configuration: whole
     if PROCESS or CONFIGURATIONS:
-        used: whole  # states of the present configuration
+        used: whole  # number of states of the present configuration
     if CONFIGURATIONS:
         changing: truth  # an event that happens now requires another configuration
         motion: Motion
@@ -141,7 +141,7 @@ class RunRecord(LinearEquations):
         after: Locks  # speeds that are locked after the events of an instant
         held: Locks  # speeds that are locked while the impulse acts
         closing: Locks  # speeds that events of this instant lock
-        opening: Locks  # speeds that they unlock
+        opening: Locks  # speeds that events of this instant unlock
         setting: Locks  # speeds that events of this instant set
         rating: Ratings
         look: real  # time of the next check of weak constraints
@@ -149,7 +149,7 @@ class RunRecord(LinearEquations):
         geometry: Geometry
         jacobian: Jacobian
         left: Jacobian  # working copy of the Jacobian
-        size: Speeds  # the largest element of each kind of speeds
+        size: Speeds  # the largest element of J for each kind of speeds
     if PARTITIONED:
         lack: whole  # kind of table entry that the process must add before a change
         lack_in: whole  # a configuration with the locks that this entry is for
@@ -161,7 +161,7 @@ class RunRecord(LinearEquations):
         pair_row: RowNumbers  # in the order of elimination
         pair_speed: RowNumbers
         row_taken: RowNumbers
-        preferred: RowNumbers  # speeds that rows have now
+        preferred: RowNumbers  # the present dependent speed of each row
         speed_taken: SpeedNumbers
         allowed: SpeedNumbers
     if PASSING:
@@ -171,7 +171,7 @@ class RunRecord(LinearEquations):
         singular: real  # the time of that configuration
         share: real  # length of a step across, over the usual length
         passing: truth  # the step just taken led across the singular configuration
-        continues: truth  # the rest of this step is kept: an event or the end of the run cut it
+        continues: truth  # the rest of this step is kept, since an event or the end of the run has cut it
         searched: real  # time into this step up to which events are known
         arrival: real  # time at which this step ends
         refused: whole  # the event that cannot happen at the singular configuration, or NONE
@@ -180,9 +180,9 @@ class RunRecord(LinearEquations):
         short_end: real
         short_step: real
         resolved: real  # the longest step that resolves the motion where constraints are weak
-        met_singularity: truth  # a step has passed or jumped over one: forecasts limit the steps from then on
+        met_singularity: truth  # a step has passed or jumped over a singularity: forecasts then limit the steps
         sign_old: Wholes  # signs before the step just taken was searched
-        slopes: Slopes  # rates at its stages
+        slopes: Slopes  # rates at the stages of the step across
         nests: Nests  # coefficients of dense output beyond the cubic ones, the last first
         shown: Outputs  # a row near the singular configuration
         between: truth  # `shown` is the row at the end of the run
@@ -196,8 +196,8 @@ class RunRecord(LinearEquations):
     if CLOCKED:
         waiting: truth  # the end of a step across is kept until the clock has come there
         reached: real  # time at the end of that step
-        kept: States  # the state there
-        ending: whole  # status there
+        kept: States  # the state at that time
+        ending: whole  # the status at that time
     if RECLOSING:
         set_now: PlaceFlags  # coordinates that events of this instant set
     if EVENTS:
@@ -206,11 +206,11 @@ class RunRecord(LinearEquations):
         early_margin: real  # after an event taken slightly early: seconds until its function has crossed zero
         shortest: real  # shortest time between the last firings
         g: Reals  # the event functions
-        g_start: Reals  # at the start of the step
+        g_start: Reals  # the event functions at the start of the step
         if ARRIVING:
             g_known: truth  # `g` has the functions at the end of the step just taken
         low: Reals  # time into the step before which the event did not happen
-        sign: Wholes  # the sign last seen, 0: none yet
+        sign: Wholes  # the last sign of each event function; 0: none yet
         side: Wholes  # the sign before the last firing
         crossed: Wholes  # 1: happens in this step, 2: a little after it
         # For events that accumulate; see events.py.
@@ -221,9 +221,9 @@ class RunRecord(LinearEquations):
         stuck: Wholes
         returning: Truths
     if PROCESS and EVENTS:
-        direction: Reals  # of the sign change of a function, unless the configuration has another direction
+        direction: Reals  # direction of each event's sign change, unless the configuration has another one
         terminal: Reals  # 1: the run ends at the event, 2: LANDING
-        log: address  # of times and numbers of events and changes
+        log: address  # of the log of times and numbers of events and changes
         log_capacity: count
     if PROCESS and JUMPS:
         stops: address  # of the times at which inputs jump
@@ -231,12 +231,12 @@ class RunRecord(LinearEquations):
         work: SchemeWork  # see llvm/layout.py
         answer: SchemeAnswer
         gaps: SchemeGaps
-        settings: SchemeSettings  # its epsilon, and the softness of exact constraints
+        settings: SchemeSettings  # epsilon of the scheme, and the softness of exact constraints
     if PROCESS and SPARSE:
         n_unknowns: whole  # see linearly_implicit.py
         n_entries: whole
         n_factors: whole
-        structure: address  # of their tables
+        structure: address  # of the tables of sparse equations
     if PROCESS and CONFIGURATIONS:
         configurations: whole  # number of configurations in the tables
         by_state: truth  # each state has a tolerance of its own

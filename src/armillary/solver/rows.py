@@ -6,10 +6,11 @@
    event has ended the run between rows,
 4. takes the next step.
 
-Then steps of programs whose caller has a clock. Each call leads to the next time t0 + i*step, or to an event
-before it. A step across a singular configuration (passages.py) is longer and is taken at once: the run keeps
-it, and the following calls show states inside it, from its dense output, until the clock reaches its end or
-an event in it. The event happens then. Inputs that change meanwhile act from there on.
+In programs whose caller has a clock, `step_by_clock` makes the steps. Each call leads to the next time
+t0 + i*step, or to an event before it. A step across a singular configuration (passages.py) is longer and is
+taken at once: the run keeps it, and the following calls show states inside it, from its dense output, until
+the clock reaches its end or an event in it. The event happens only then, and inputs that have changed
+meanwhile act from then on.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def start_run(run: RunRecord) -> None:
     if JUMPS:
         run.jump = FIRST
         reached: real = run.t0 + APART * max(abs(run.t0), abs(run.t_end))
-        if not (reached < INFINITY):  # of a run without end
+        if not (reached < INFINITY):  # the run has no end
             reached = run.t0
         pass_jumps(run, reached)
     if ADAPTIVE and CONTACTS:
@@ -249,12 +250,12 @@ def keep_row(run: RunRecord) -> None:
 
 def keep_shown(run: RunRecord) -> None:
     """Keep the next row of a run in this process, found from the rows around it."""
-    run.row = run.shown + 0.0  # a zero has no sign where users see it
+    run.row = run.shown + 0.0  # -0.0 becomes 0.0
     run.filled = run.filled + 1
 
 
 def turn(run: RunRecord) -> whole:
-    """Do the next thing of a run and return which it was: a row, a step, or the end of the run."""
+    """Do the next action of a run; return which it was: a row, a step, or the end of the run."""
     if LATE_SEARCH and run.unsearched:
         run.unsearched = False
         search(run)

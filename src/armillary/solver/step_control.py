@@ -2,7 +2,8 @@
 
 Runs in the process, lanes of many runs and exported programs all have these functions. The lanes of
 ensembles/engines compute both sides of a branch, so the functions that they share have one return, at the
-end, and assign no vector inside a branch. The process and the lanes use `squares` of
+end, and assign no vector inside a branch. Lanes, and in the process all explicit methods, replace `squares`
+by the function of solver/llvm/functions.py.
 
 Source: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.4 and II.10; for the
 next step see StepControl in solver/methods/tableau.py.
@@ -69,7 +70,7 @@ def tolerate(run: RunRecord) -> None:
 
 
 def squares(run: RunRecord, values: States) -> real:
-    """Sum of (value / tolerated error)^2 over the states."""
+    """Return the sum of (value / tolerated error)^2 over the states."""
     total: real = 0.0
     for i in range(N_STATES):
         ratio: real = values[i] / run.tolerated[i]
@@ -78,7 +79,7 @@ def squares(run: RunRecord, values: States) -> real:
 
 
 def root_mean(run: RunRecord, total: real) -> real:
-    """Return the root of a sum over the number of states; not a number if the trial state is not finite."""
+    """Return the root of a sum divided by the number of states; NaN if the trial state is not finite."""
     states: real = float(N_STATES)
     if CONFIGURATIONS:
         states = float(run.used)
@@ -89,8 +90,8 @@ def root_mean(run: RunRecord, total: real) -> real:
 
 
 def error_norm(run: RunRecord, h: real) -> real:
-    """Return the root mean square of the error over the tolerated error; the two estimates of dop853 are
-    combined to e5^2 / sqrt(e5^2 + 0.01 e3^2).
+    """Return the root mean square of the error divided by the tolerated error. The two estimates of dop853
+    are combined to e5^2 / sqrt(e5^2 + 0.01 e3^2).
     """
     error_ratios(run, h)
     tolerate(run)
@@ -112,7 +113,7 @@ def first_step(run: RunRecord) -> None:
     guess: real = 1e-6
     if size_y >= 1e-5 and size_f >= 1e-5:
         guess = 0.01 * size_y / size_f
-    # A state as small as rounding must not lead to a step lost in t; nor a system at rest late in a long run.
+    # The step must not vanish beside t, even if the state is tiny, or rests late in a long run.
     least_step: real = 1024.0 * EPSILON * abs(run.t)
     guess = max(guess, least_step)
     guess = min(min(guess, run.max_step), run.t_end - run.t)
@@ -148,15 +149,15 @@ def is_at_kink(run: RunRecord) -> truth:
 
 
 def reaches(run: RunRecord, h: real, target: real) -> truth:
-    """Return whether the step should end at the target: a remainder little longer than h is taken with it, so
-    that no sliver is left; the longest step may be exceeded by rounding only.
+    """Return whether the step should end at the target. A step becomes up to 1 % longer to reach it, so that
+    no sliver is left; the longest step may be exceeded by rounding only.
     """
     return target - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step)
 
 
 def try_shorter(run: RunRecord, h: real, error: real, grown: real) -> None:
     """Choose a step shorter than h, whose error is too large; `grown` is a power of the error."""
-    # If the error is infinite or not a number, it gives no length: try a tenth.
+    # An error that is infinite or not a number gives no length, so a tenth of the step is tried.
     run.h = 0.1 * h
     if error < INFINITY:
         run.h = h / min(grown / run.safety, 1.0 / run.least)

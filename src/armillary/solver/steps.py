@@ -67,7 +67,7 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
         if run.g_known:
             run.state, run.k_end, run.g = evaluate_end(t_new, run.state)
             run.finish = run.state
-    if not BETWEEN_EVENTS and not (ARRIVING and run.g_known):  # lanes have done it
+    if not BETWEEN_EVENTS and not (ARRIVING and run.g_known):  # lanes have normalised it already
         run.state = normalise(t_new, run.state)
     if run.dense and not (ARRIVING and run.g_known):
         run.finish = run.state
@@ -178,7 +178,7 @@ def end_at_small_step(run: RunRecord) -> None:
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)
         if IMPLICIT:
-            blame_rates(run, 20.0 * run.h)  # beyond the last trial
+            blame_rates(run, 20.0 * run.h)  # at a time beyond the last trial
         return
     if not is_finite(run.ratio):
         run.status = DIVERGED
@@ -237,7 +237,7 @@ def adaptive_step(run: RunRecord) -> None:
     if JUMPS:
         wanted: real = run.h
     choose_next(run, h, error, grown)
-    if JUMPS and met:  # the error of a step that a jump shortened says nothing about the next steps
+    if JUMPS and met:  # a step that a jump has shortened must not limit the next steps
         run.h = max(run.h, wanted)
     if KINKS:
         if forced:
@@ -307,7 +307,7 @@ def settle(run: RunRecord) -> None:
 
 
 def advance(run: RunRecord) -> None:
-    """Take the next step; under error control, one trial of it."""
+    """Take the next step; an adaptive method makes one trial of it."""
     if PROCESS:
         run.budget = run.budget - 1
     else:

@@ -1,14 +1,14 @@
 """Steps of redundant coordinates: projection onto their constraints, and the staggered stabilised scheme.
 
-After each Runge–Kutta step, with all matrices at its end,
+After each Runge–Kutta step, coordinates and then speeds are corrected by the smallest changes Δ in the metric
+of kinetic energy, with all matrices at the end of the step:
 
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −gap)         d += Δ_d,  e += A(Δ_w) e, made unit
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −speed)       v += Δ
 
-are the smallest changes in the metric of kinetic energy. The first is repeated until the gaps are below
-CLOSED, usually after one step of Newton's method: gaps have the order of the local error, and the step
-reduces them to their square. Constraints on speeds alone have no part in the first equation: their softness
-σ = layout.RIGID keeps their multipliers at zero.
+The first correction is repeated until the gaps are below CLOSED, usually after one step of Newton's method:
+gaps have the order of the local error, and the step reduces them to their square. Constraints on speeds alone
+have no part in the first equation: their softness σ = layout.RIGID keeps their multipliers at zero.
 
 Source: Eich (1993), Convergence results for a coordinate projection method; Hairer & Wanner (1996), Solving
 Ordinary Differential Equations II, VII.2. Not taken: Baumgarte's terms, whose constants depend on the step,
@@ -144,7 +144,7 @@ def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
 
 
 def _aim(f: LoopFunction, first: int) -> None:
-    """Set targets that remove the gaps from ``first`` on, and λ₀ = 0."""
+    """Set targets that remove the gaps, of which ``first`` is the index of the first, and λ₀ = 0."""
     scheme, work, gaps = scheme_of(f.program), f.vector("work"), f.vector("gaps")
     with f.each(scheme.rows) as i:
         work[i + scheme.first_given] = 0.0

@@ -1,11 +1,11 @@
 """dopri5: Dormand–Prince 5(4) with its 4th order dense output.
 
-Six evaluations a step: the last stage is the first of the next. Reference: Dormand, Prince (1980), J. Comp.
-Appl. Math. 6, 19-26; Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.5 and
-II.6; coefficients and PI control as in their code dopri5.f.
+Six evaluations a step, since the last stage is the first of the next step. Reference: Dormand, Prince (1980),
+J. Comp. Appl. Math. 6, 19-26; Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.5
+and II.6; coefficients and PI control as in their code dopri5.f.
 
-Not taken: Tsitouras 5(4), whose error constants are a little smaller, but dopri5 is what other programs run,
-so their steps can be compared with ours.
+Not taken: Tsitouras 5(4). Its error constants are a little smaller, but other programs have dopri5, so that
+their steps can be compared with ours.
 """
 
 from __future__ import annotations

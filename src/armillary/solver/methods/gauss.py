@@ -1,4 +1,4 @@
-"""Gauss' method of four stages by collocation: no stage at the ends of a step; order 8 at its end, 4 inside.
+"""Gauss' collocation method with four stages, none at an end of the step; order 8 at the end, 4 inside.
 
 Source: Hairer, Nørsett & Wanner (1993), Solving Ordinary Differential Equations I, II.7.
 """
@@ -13,8 +13,11 @@ import numpy as np
 
 @cache
 def collocation_tables() -> dict[str, list[float]]:
-    """Return the times of the stages, and the weights of their rates for the stages, the end, the rates at
-    both ends, and the coefficient of s²(1 − s)² of the polynomial through them, by the names of language.py.
+    """Return the tables of the method by their names in language.py, in lower case.
+
+    They are the times of the stages, and the weights of the rates at the stages for: the states at the
+    stages, the state at the end, the rates at both ends, and the coefficient of s²(1 − s)² in the collocation
+    polynomial.
     """
     near, far = (sqrt(3 / 7 + sign * 2 / 7 * sqrt(6 / 5)) / 2 for sign in (-1, 1))
     times = np.array([0.5 - far, 0.5 - near, 0.5 + near, 0.5 + far])

@@ -77,7 +77,7 @@ def family_methods(family: str) -> list[Method]:
 
 
 def usual_method(step: bool, family: str = "") -> str:
-    """Return the name of the default method; ``step``: whether the user gives a step."""
+    """Return the name of the default method; ``step`` states whether the user gives a step."""
     return family_methods(family)[0].name if family else "rk4" if step else "dop853"
 
 

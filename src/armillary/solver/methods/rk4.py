@@ -1,10 +1,11 @@
 """rk4: the classical Runge–Kutta method, fixed step, order 4.
 
 Reference: Kutta (1901); Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.1.
-Inside a step: cubic Hermite, order 3, at no cost: the derivative at the end is the next step's first.
+Values inside a step come from the cubic Hermite polynomial, of order 3, without further evaluations: the
+derivative at the end is the first of the next step.
 
-Not taken: Kutta's 3/8 rule, with somewhat smaller error constants but three more multiply-adds per state and
-step; reference programs do not use it.
+Not taken: Kutta's 3/8 rule. It has somewhat smaller error constants but three more multiply-adds per state
+and step, and reference programs do not use it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Rodas3: a linearly implicit method of order 3 with a fixed step, L-stable, for stiff systems in real time.
 
-A step takes three evaluations, the partial derivatives of the rates, one factorisation and four solutions
-with it: always the same number of operations. Source: Sandu et al. (1997), Benchmarking stiff ODE
+A step always takes the same number of operations: three evaluations, the partial derivatives of the rates,
+one factorisation and four solutions with it. Source: Sandu et al. (1997), Benchmarking stiff ODE
 solvers for atmospheric chemistry problems II: Rosenbrock solvers, Atmospheric Environment 31:3459–3472.
-Values inside a step are of order 2, F₁ = Σ dᵢwᵢ with Σ dᵢγᵢ = 0 and Σ dᵢγᵢⱼβⱼ = −1/2: the rates of the
-stiffest components at the end of a step are mostly errors, so that a cubic polynomial would be worse.
+Values inside a step are of order 2, F₁ = Σ dᵢwᵢ with Σ dᵢγᵢ = 0 and Σ dᵢγᵢⱼβⱼ = −1/2. A cubic polynomial
+would be worse, since the rates of the stiffest components at the end of a step are mostly errors.
 
-Not taken: the linearly implicit Euler method, of order 1 with a third of the evaluations; Rodas4, of order 4
-with six evaluations, which falls to order 2 on stiff parts.
+Not taken: the linearly implicit Euler method, which has order 1 with a third of the evaluations; and Rodas4,
+which has order 4 with six evaluations but falls to order 2 on stiff parts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """staggered: redundant coordinates by the staggered stabilised procedure, fixed step, order 2.
 
-Reference: Park & Chiou (1987); the step is in solver/llvm/redundant.py. Inside a step: cubic Hermite. The
-tableau describes only this interpolation: one derivative at each end.
+Reference: Park & Chiou (1987); the step is in solver/llvm/redundant.py. Values inside a step come from the
+cubic Hermite polynomial. The tableau describes only this interpolation: one derivative at each end.
 
-Not taken: feeding the measured violation back in place of ε λ; it is first order, or unstable with the
+Not taken: feeding the measured violation back in place of ε λ, which is of first order, or unstable with the
 extrapolated multiplier.
 """
 

@@ -79,7 +79,9 @@ class Tableau:
 
     @property
     def chained_stages(self) -> list[ChainedStage]:
-        """Stages as a chain; empty if a stage needs other rates than the last, or for a multistep method."""
+        """Stages as a chain; empty if a stage needs other rates than that of the stage before, and for
+        multistep methods.
+        """
         if self.multistep or any(weight for row in self.a for weight in row[:-1]):
             return []
         ahead = [*(row[-1] for row in self.a[1:]), 0.0]
@@ -92,7 +94,9 @@ class Tableau:
 
     @property
     def vectors(self) -> list[str]:
-        """Names of all vectors of a step: rates at the stages, at its end and of its dense output, nests."""
+        """Names of all vectors of a step: the rates at its stages, at its end and at further stages for dense
+        output, and the coefficients F of the dense output ("nests").
+        """
         rates = [rate_name(self, i) for i in range(self.stages + 1 + len(self.extra_c))]
         return [*rates, *(f"nest{i}" for i in range(3 + len(self.dense)))]
 
@@ -138,7 +142,7 @@ class Rosenbrock:
 
     @property
     def vectors(self) -> list[str]:
-        """Names of all vectors of a step: stages, and nests of its dense output."""
+        """Names of all vectors of a step: its stages, and the coefficients F of dense output ("nests")."""
         return [*self.stage_vectors, *(f"nest{i}" for i in range(max(3, 1 + len(self.dense))))]
 
 
