@@ -180,7 +180,7 @@ class RunRecord(LinearEquations):
         short_end: real
         short_step: real
         resolved: real  # the longest step that resolves the motion where constraints are weak
-        met_singularity: truth  # a step has passed or jumped over a singularity: forecasts then limit the steps
+        met_singularity: truth  # a step has passed or jumped over a singularity; forecasts now limit steps
         sign_old: Wholes  # signs before the step just taken was searched
         slopes: Slopes  # rates at the stages of the step across
         nests: Nests  # coefficients of dense output beyond the cubic ones, the last first
