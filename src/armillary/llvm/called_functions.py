@@ -77,7 +77,9 @@ def _bisect_breaks(v: Instructions, x: str, breaks: np.ndarray, array: str) -> s
 
 
 def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str], distances: list[str]) -> str:
-    """Emit Σ coefficients · powers: along the last axis for each power of the first, then along the first."""
+    """Emit Σ coefficients · powers by Horner's rule: of the last axis for each power of the first axis, then
+    of the first axis.
+    """
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
     cell = intervals[0]
@@ -111,8 +113,8 @@ def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str],
 #
 # Piece 0 lies before the first break, piece i begins at break i. b is the break at which the piece begins,
 # for piece 0 the first break. If the breaks are evenly spaced, the index of the piece is computed from t, and
-# corrected by comparing neighbouring breaks; otherwise it is found by bisection. A lane without a run has the
-# address 0. `runtime/inputs/reading.py` makes the blocks.
+# corrected by comparing neighbouring breaks; otherwise it is found by bisection. In a lane without a run the
+# address is 0, and so is the input. `runtime/inputs/reading.py` makes the blocks.
 
 HEAD = 4  # numbers before the coefficients of a block
 
@@ -220,7 +222,10 @@ done:
 
 
 def signal_function(lanes: int) -> str:
-    """Return LLVM code of ``signal(t, place)``; for vectors also of ``signals``, which calls it by lane."""
+    """Return LLVM code of ``signal(t, place)``, the input at time t whose block has the address ``place``.
+
+    For vectors the code also has ``signals``, which calls ``signal`` for each lane.
+    """
     if lanes == 1:
         return _SCALAR
     v = f"<{lanes} x double>"
@@ -258,7 +263,7 @@ class BlockCalls(Instructions):
         raise NotImplementedError
 
     def block(self, node: Expr) -> str:
-        """Emit a call of a block function, run by run; return the address of its workspace."""
+        """Emit the calls of a block function, one for each run; return the address of their workspaces."""
         block: BlockFunction = node.data
         name = IMPLEMENTATIONS[block.name]()
         record = f"record_{block.digest:x}"
@@ -310,12 +315,13 @@ class BlockCalls(Instructions):
     def copied_arguments(self, given: list[tuple[int, Expr]], least: int) -> dict[int, tuple[str, str]]:
         """Write functions that copy shared values to slots of a workspace; return their calls by slot.
 
-        A call, the name of a function and the arrays that it takes, is stored at the first slot that the
-        function fills; its other slots have "". Copied values need no registers before the call of the block.
-        Fewer than ``least`` values are stored one by one.
+        A call is a pair: the name of a function, and the arrays that it takes. It is returned for the first
+        slot that the function fills; for its other slots both entries are "". Copied values need no registers
+        before the call of the block. Fewer than ``least`` values are stored one by one.
 
-        All blocks of a model take the same rows, so most functions serve several calls. LLVM's time grows
-        with the square of the stores in one function: 40 contacts would have 1,440 in each of six calls.
+        All blocks of a model take the same constraint rows, so most functions serve several calls. LLVM's
+        time grows with the square of the stores in one function: 40 contacts would have 1,440 stores in each
+        of six calls.
         """
         found: dict[int, tuple[str, str]] = {}
         if self.module.lanes > 1:

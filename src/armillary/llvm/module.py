@@ -26,7 +26,7 @@ from armillary.llvm.sines import sine_cosine_function
 from armillary.program.branch_packs import strip_lets
 from armillary.program.program import ProgramSection
 
-LEAST = 400  # least number of repeated values that sharing saves; with fewer, calls cost more
+LEAST = 400  # values are shared if that saves at least this number of repetitions; else calls cost more
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,8 @@ def _without_repeated_declarations(text: str) -> str:
 
 # Calls of block functions (algebra/block_functions.py) in compiled code.
 #
-# A block works on vectors in a workspace, which the caller has on its stack. One code serves all sizes: it
-# reads sizes, offsets of vectors in the workspace, and tables from a constant record.
+# A block works on vectors in a workspace, which the caller has on its stack. One compiled function serves all
+# sizes: it reads sizes, offsets of vectors in the workspace, and tables from a constant record.
 #
 #     record    sizes, lengths of vectors, offsets of vectors, offsets of tables, the address of the tables
 #
@@ -269,7 +269,7 @@ def record_text(block: BlockFunction, name: str) -> str:
 # Sine functions for the quick tier are compiled once per process, not with every program: they took half of
 # the compile time of a pendulum, and a third for four links.
 
-_MAKING = threading.Lock()  # of two modules with one name, LLVM might find the one that is freed
+_MAKING = threading.Lock()  # if two threads made the same module, LLVM might find the one that is freed
 
 
 def compiled_sines(lanes: int) -> tuple[str, str]:

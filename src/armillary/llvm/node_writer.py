@@ -39,7 +39,7 @@ COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", 
 RUN = 12  # least terms of a sum in which neighbouring array elements are multiplied as vectors
 LANES = 4  # of these vectors
 Terms: TypeAlias = list[tuple[float, Expr]]  # of a sum: coefficients and operands
-Products: TypeAlias = Any  # sums in progress, by writer: a vector, two pairs, or None at first
+Products: TypeAlias = Any  # vector of sums of products in progress: by writer a name or two; None at first
 # Index in the array of numbers, by number, or by a vector of numbers and the lane.
 NumberPlaces: TypeAlias = dict[float | tuple[tuple[float, ...], int], int]
 
@@ -107,7 +107,7 @@ class Writer(BlockCalls):
         return found, node in self.opposite
 
     def find_value(self, node: Expr) -> str:
-        """Return a value that `node` has not computed: a number, an input, or a value of another piece."""
+        """Return a value that the lines so far do not compute: a number, input, or value of another piece."""
         if node.kind == "number":
             return self.number(float(node.data))
         if node in self.fused_products:  # a fused product whose value is needed nevertheless
@@ -120,7 +120,7 @@ class Writer(BlockCalls):
         return place if isinstance(place, str) else self.load(*place)
 
     def loaded_number(self, numbers: NumberPlaces, known: dict[float, str], value: float) -> str:
-        """Load a constant from the array once; write it into the code if it is simple or the array full."""
+        """Load a constant from the array once; if it is simple or the array is full, write it in the code."""
         found = known.get(value)
         if found is None:
             if value == 0 or (not self.module.registers and (abs(value) in INSTANT or len(known) >= LOADED)):
@@ -219,7 +219,7 @@ class Writer(BlockCalls):
         return self.with_terms(node, value, opposite, terms)
 
     def with_terms(self, node: Expr, value: str, opposite: bool, terms: list[tuple[float, Expr]]) -> str:
-        """Emit the sum of a value and further terms; with ``opposite``, ``value`` is the negative of it."""
+        """Emit the sum of ``value``, or of its negative if ``opposite``, and further terms."""
         for c, term in terms:
             if term.kind == "let":
                 term = strip_lets(term)
@@ -238,7 +238,10 @@ class Writer(BlockCalls):
         return value
 
     def beginning(self, terms: list[tuple[float, Expr]]) -> int:
-        """Return the index of the first term with a value; else of the first with a coefficient."""
+        """Return the index of the first term that is not a fused product, if possible with coefficient ±1.
+
+        Return −1, for the last term, if all are fused products.
+        """
         scaled = 0
         for i, (c, term) in enumerate(terms):
             if strip_lets(term) not in self.fused_products:
@@ -293,8 +296,8 @@ class Writer(BlockCalls):
     def runs(self, terms: Terms, value: str | None) -> tuple[Terms, str | None]:
         """Emit products of neighbours in an array, LANES at a time; return the other terms and the sum.
 
-        The modes of a flexible body are such neighbours, and most of its operations are such sums. They then
-        need a quarter of the instructions.
+        The modes of a flexible body are such neighbours, and most of its operations are sums of such
+        products. These sums then need a quarter of the instructions.
         """
         by_place = {self.places[t]: (c, t) for c, t in terms if self.in_array(t)}
         taken: set[Expr] = set()
@@ -444,7 +447,7 @@ class Writer(BlockCalls):
             return self.choose(up, 1.0, self.choose(down, -1.0, args[0]))  # 0 or NaN
         if kind in ("sin", "cos") and self.module.lanes > 1:
             if bounded := vector_math.bounded_sine(kind, largest_size(node.args[0])):
-                return self.library_call(bounded, args[0])  # as for vectors of other lengths
+                return self.library_call(bounded, args[0])  # the same code for vectors of any length
             self.sines([node.args[0]], [args[0]])
             return self.values[node]
         return self.library_call(kind, *args)

@@ -29,7 +29,10 @@ Vector = tuple[str, Signs]  # the name of a vector; by lane, the factor ±1 that
 
 
 class PackWriter(Writer):
-    """The lines of one function. All functions of a section share the ``signs`` of packs."""
+    """The lines of one function. All functions of a section share the ``signs`` of packs.
+
+    ``home`` has the pack of each node; products of ``fused_packs`` are fused into sums.
+    """
 
     def __init__(
         self,
@@ -88,7 +91,7 @@ class PackWriter(Writer):
                 self.store_vector(vector, "work", self.crossing[pack.lanes[0]], len(pack.lanes))
 
     def sum(self, node: Expr) -> str:
-        """Emit a sum. If it has all lanes of packs as terms, add vectors first, then their lanes."""
+        """Emit a sum. If all lanes of some packs are terms, add the packs' vectors first, then the lanes."""
         coefficients = {strip_lets(t): c for c, t in zip(node.data[1], node.args, strict=True)}
         packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
@@ -350,7 +353,10 @@ class PackWriter(Writer):
 
     @contextmanager
     def vectors_of(self, count: int, *, loading: bool = False) -> Iterator[None]:
-        """Emit operations in the `with` block on vectors; with ``loading``, constants come from the array."""
+        """Emit operations in the `with` block on vectors of ``count`` doubles.
+
+        With ``loading``, constants are loaded from the array of numbers.
+        """
         before = self.types, self.real, self.bits, self.mask, self.number, self.whole
         self.types, self.real, self.bits, self.mask, self.number, self.whole = _vector_types(count)
         if loading:

@@ -1,11 +1,12 @@
-"""A long section cut into pieces, functions that exchange values through a work array.
+"""A long section cut into pieces: functions that exchange values through a work array.
 
 LLVM's time grows faster than the length of a function, so long sections are cut.
 
 Some operations, such as lookups in tables, have no machine code of Armillary's own for arm64. A section with
-few of them, and little before them, is cut once: LLVM compiles a short first piece with them, and the rest is
-one piece, all of whose operations are scheduled together. The operations of the four tyres of a car are then
-interleaved: with pieces of the usual length a 14-freedom car takes 1.3 times as long.
+few of them, and few operations before them, is cut once: LLVM compiles a short first piece with them, and the
+rest is one piece, all of whose operations are scheduled together. The operations of the four tyres of a car
+are then interleaved: with pieces of the usual length a car with 14 degrees of freedom takes 1.3 times the
+time.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ from armillary.program.program import ProgramSection
 # Most operands of one piece: in long sums each takes about three instructions, and a branch can skip 260,000
 # instructions.
 OPERANDS = 60000
-# Factor of the length of pieces in sections with packs, whose `let` nodes do not count: with longer pieces
-# trees and legged robots run as long or longer, and LLVM takes 1.1 to 1.8 times the time.
+# Factor of the length of pieces in sections with packs, whose `let` nodes do not count: longer pieces do not
+# make trees and legged robots faster, and LLVM takes 1.1 to 1.8 times the time to compile them.
 PACKED = 0.56
 # Numbers per operation above which pieces are half as long, since LLVM's scheduler scans all loads of a piece
 # repeatedly. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile in 0.82 of the time, and the
 # fruitfly takes 3 % more time per run. A chain of 48 links whose numbers are parameters would take 4 % more.
 RICH = 0.1
-FUNCTION = 25  # operations, about, of a vector of elementary functions
+FUNCTION = 25  # rough number of operations of an elementary function of a vector
 # Operations per cycle of the longest chain above which a section is wide: a processor cannot execute them in
-# the time of the chain. With polynomials by Horner's rule, cars (3.0 and 4.3) take 0.92 and 0.97 of the time;
-# one tyre (1.8) would take 1.2 of it (x86-64).
+# the time of the chain. In wide sections polynomials are evaluated by Horner's rule, with fewer operations in
+# longer chains: two cars (3.0 and 4.3 operations per cycle) take 0.92 and 0.97 of the time; one tyre (1.8)
+# would take 1.2 of it (x86-64).
 WIDE = 2.5
 
 
@@ -85,7 +87,7 @@ def cut(
 ) -> Cut:
     """Return a section in pieces of about ``size`` operations, or in one piece if it has at most ``whole``.
 
-    ``loading`` states that LLVM schedules the loads of numbers from an array. With ``first``, these
+    ``loading`` states that LLVM schedules the loads of numbers from an array. If ``first`` is given, its
     operations are a separate piece before the one piece.
     """
     pieces = _pieces(section, size, whole, loading=loading, first=first)
@@ -137,7 +139,7 @@ def _pieces(
     if loading and sum(map(_numbers, own)) > RICH * total:
         count *= 2
     share = total / count
-    # Parts of a block are extracted in the piece that calls it, on whose stack its workspace is.
+    # Results of a block are read in the piece that calls it, since its workspace is on that piece's stack.
     taken: dict[Expr, list[Expr]] = {n: [] for n in rest if is_block(n)}
     for n in rest if taken else ():
         if is_block_part(n):
@@ -217,6 +219,7 @@ def first_operations(section: ProgramSection, places: Places) -> set[Expr] | Non
 
 
 def _is_foreign(node: Expr, places: Places) -> bool:
+    """Return whether only LLVM can encode an operation."""
     if node.kind == "product":
         return not all([2 * n == int(2 * n) for n in node.data[1]])
     if node.kind != "call":

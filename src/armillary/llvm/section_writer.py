@@ -24,16 +24,17 @@ from armillary.program.branch_packs import Pack, strip_lets
 from armillary.program.packs import pack_calls
 from armillary.program.program import ProgramSection
 
-PIECE = 800  # operations in one piece; compile time per operation is flat up to here
+PIECE = 800  # operations in one piece; compile time per operation is constant up to here
 SHARING_PIECE = 400  # if values come from shared arrays: LLVM's scheduler compares all loads with all stores
-ENCODED_PIECE = 1600  # with Armillary's machine code; ANYmal then runs 3 % quicker, a chain of 64 links 1 %
+# With Armillary's machine code; runs of the robot ANYmal then take 3 % less time, of a chain of 64 links 1 %.
+ENCODED_PIECE = 1600
 # Most operations of arm64 code in one piece, if LLVM writes none of them. One piece has fewer stores: on a
 # Neoverse N1 it takes 0.93 of the time of several for that chain, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
 
 # LLVM writes sections with fewer nodes than SHORT that have choices, tables or inputs over time, but fewer
-# vectors of elementary functions than FEW_CALLS: two pieces take 20 % more time for a car with an input, 200
-# operations.
+# vectors of elementary functions than FEW_CALLS: two pieces take 20 % more time for a car with an input (200
+# operations).
 SHORT, FEW_CALLS = 500, 4
 
 ATTRIBUTES = "noalias nocapture"
@@ -48,7 +49,7 @@ def section_inputs(module: Module) -> str:
 def _with_shared_values(
     module: Module, name: str, arguments: str, places: Places, outs: Sequence[Place]
 ) -> None:
-    """Write the rest of a section, and the section that calls it after the functions of shared values."""
+    """Write a section as a function that calls the functions of its shared values, then that of its rest."""
     groups = [group for group in module.shared.groups if name in group.users]
     arrays = {group.array: max(1, len(group.section.results)) for group in groups}
     given = ", ".join([arguments, *(f"ptr {ATTRIBUTES} readonly %{array}" for array in arrays)])
@@ -87,8 +88,8 @@ def write_function(
 ) -> None:
     """Write a section as a function, or as several functions with a work array and one array of numbers.
 
-    With ``cut_once`` try two pieces, if Armillary can encode all of the second. LLVM's pieces have about
-    ``piece`` operations, by default PIECE.
+    With ``cut_once``, try to cut the section into two pieces, of which Armillary encodes all of the second.
+    Pieces that LLVM compiles have about ``piece`` operations, by default PIECE.
 
     Code in a process loads the address of a number before the number itself: one instruction on x86-64, four
     on arm64. With one address for all numbers, arm64 code of the fruitfly (108 speeds) is 0.4 times as long
@@ -98,7 +99,8 @@ def write_function(
         _with_shared_values(module, name, arguments, places, outs)
         return
     branches = len(section.packs)
-    # Packed calls take LLVM 1.2 s more for a 14-freedom car, half of it for sections that run once a row.
+    # With packed calls LLVM takes 1.2 s more for a car with 14 degrees of freedom, half of it for sections
+    # that run once per row.
     if module.encodes == "arm64" or section.name == "derivatives":
         section = pack_calls(section, module.call_lanes)
     calls_together = len(section.packs) - branches
@@ -211,7 +213,7 @@ def _computed_inputs(section: ProgramSection, places: Places) -> list[Expr]:
 def is_arithmetic(section: ProgramSection, places: Places) -> bool:
     """Return whether Armillary can encode all operations of a section for arm64.
 
-    It can if all functions are grouped calls of states, min, max or abs, all inputs are in arrays, and all
+    It can if all functions are sines or cosines of states, min, max or abs, all inputs are in arrays, and all
     exponents are multiples of ½.
     """
     given = {s for s, place in places.items() if isinstance(place, tuple)}

@@ -27,11 +27,13 @@ from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARG
 from armillary.program.packs import NearSines, calls_side_by_side, in_lanes, pack_as, pack_section
 from armillary.program.program import Program, ProgramSection
 
-# If LLVM writes functions of several points, whose values are vectors: in longer pieces it keeps more values
-# than there are registers, and its register allocator takes half of its time. With 100, not 800, the
-# derivatives of a car take 0.74 of the time, of a quadruped 0.83, of an arm 0.86; 50 and 25 are slower.
+# Operations in pieces of functions that LLVM writes for several points, whose values are vectors. In longer
+# pieces LLVM keeps more values alive than there are registers, and its register allocator takes half of the
+# compile time. With 100 instead of 800, the derivatives of a car take 0.74 of the time, of a quadruped 0.83,
+# of an arm 0.86; 50 and 25 are slower.
 POINTS_PIECE = 100
-# Nodes of frequent sections that share no values: a table on two feet, 3,000 nodes, takes 0.8 of the time.
+# Usual parts of sections share no values if they have fewer nodes than this: a table on two feet (3,000
+# nodes) takes 0.8 of the time.
 ALONE = 4000
 
 
@@ -43,7 +45,8 @@ def llvm_text(
     encodes: str = "",
     call_lanes: int = 1,
 ) -> str:
-    """Return the program: precompute, derivatives, outputs and, if any, events, update, fire, normalise.
+    """Return the LLVM text of a program: precompute, derivatives, outputs and, if any, events, update, fire,
+    normalise.
 
     With ``registers``, the number of the machine's registers for doubles, code is arranged
     (``arrangement.py``). ``sines`` returns sine functions that this process has compiled. ``encodes`` is the
@@ -264,7 +267,10 @@ def _frequent(program: Program) -> list[tuple[str, ProgramSection]]:
 
 
 def _split_sections(program: Program) -> dict[str, UsualSection]:
-    """Return the sections with rare conditions, by the names of their functions, except outputs, for rows."""
+    """Return the sections with rare conditions, by the names of their functions.
+
+    Outputs are not split, since only rows need them.
+    """
     steps = [(name, section) for name, section in _frequent(program) if name != "outputs"]
     found = {name: split_rare_conditions(section) for name, section in steps}
     return {name: sections for name, sections in found.items() if sections is not None}
@@ -471,7 +477,8 @@ def _write_normalise(
 
 def _renew_states(module: Module, program: Program, arguments: str, places: Places, is_written: bool) -> None:
     """Write the renewal of states that depend on each other: all are computed before any is stored.
-    `is_written`: the function that computes them is there already.
+
+    ``is_written`` states that the function ``renew``, which computes them, is written already.
     """
     v, renewed = module.real, program.renewed
     if not is_written:

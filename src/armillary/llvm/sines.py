@@ -48,7 +48,7 @@ def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, 
 
 
 def short_remainder(v: Instructions, x: str, n: str, unit: float = 1.0) -> tuple[str, str]:
-    """Emit r and e of r − e = x − n·unit·π/2 as `reduced_by_short_parts`; ``unit`` is a power of two."""
+    """Emit r and e of r − e = x − n·unit·π/2 as in `reduced_by_short_parts`; ``unit`` is a power of two."""
     first, second, third = (unit * part for part in SHORT_PARTS)
     exact = v.fma(n, -first, x)
     more = v.mul(n, second)
@@ -163,9 +163,9 @@ end:
 def far_angle_function() -> str:
     """Return LLVM code of two functions that replace large angles.
 
-    void far_angle(x, ptr angle, ptr third) stores an angle below LIMIT with the sine and cosine of x, and the
-    third part of π/2 to use with it. void far_angles(ptr state, count, ptr places, ptr angles, ptr thirds)
-    does so for some elements of a state.
+    void far_angle(x, ptr angle, ptr third) stores an angle below LIMIT that has the same sine and cosine as
+    x, and the third part of π/2 to use with it. void far_angles(ptr state, count, ptr places, ptr angles,
+    ptr thirds) does so for some elements of a state.
     """
     size = 64 * _WORDS
     turns = (1 << 2 * size) // _two_pi(size) >> 64  # the first word is before the binary point
@@ -325,7 +325,7 @@ def sine_of_remainder(v: Instructions, r: str, shifted: str) -> str:
 #     sin x = x + x³ S(x²),     cos x = 1 + x² C(x²)
 #
 # with minimax polynomials of errors below 2⁻⁵⁸. The longest chain of operations takes about 24 cycles, not
-# 45, and the operations are a fifth fewer: a vector of eight takes 0.55 of the time (x86-64), and an
+# 45, and there are a fifth fewer operations: a vector of eight takes 0.55 of the time (x86-64), and an
 # evaluation of a car 0.95. Errors are below 1.5e-15, for sines of small angles relative to the sine.
 
 SHORT_ANGLES = 3.5  # rad, largest angle

@@ -2,8 +2,9 @@
 
 A model marks conditions that hardly ever hold in a run (``RareCondition``), such as drift that must be
 removed or a pivot in doubt. If none of them holds, a section needs only its `usual` part, in which choices on
-these conditions are decided. Blocks under them are left out, and so are the values that only these read. The
-usual part also computes whether some rare condition holds; in that case the whole section is called.
+these conditions are already decided. It has no block functions that are called only under such a condition,
+and no values that only these functions read. The usual part also computes whether some rare condition holds;
+in that case the whole section is called.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class UsualSection:
 
 @dataclass(frozen=True)
 class ArrivalSections:
-    """What a step needs where it ends, in one evaluation, if no state has to be corrected there.
+    """The sections that a step needs at its end, as one evaluation, if no state has to be corrected there.
 
     ``units`` gives Euler parameters unit length. ``arrival`` then has the rates, the event functions, whether
     states have to be corrected, and whether another rare condition holds.
@@ -55,7 +56,7 @@ def split_rare_conditions(whole: ProgramSection) -> UsualSection | None:
 
 
 def _use_longer_blocks(results: Sequence[Expr]) -> list[Expr]:
-    """Return results that take the parts of a block from another one that extends it, if there is one."""
+    """Return results that take the parts of a block from another block that extends it, if there is one."""
     nodes = operands_first(results)
     blocks = [n for n in nodes if is_block(n)]
     given = {block: [strip_lets(x) for x in block.args] for block in blocks}

@@ -255,7 +255,7 @@ def scale_by_power(v: Instructions, value: str, shifted: str) -> str:
 #
 #     tanh |x| = t / (t + 2),   t = e²ˣ − 1 = (2ⁿ − 1) + 2ⁿ (eʳ − 1)
 #
-# with n and r as for eˣ, so that nothing cancels near zero. t is a sum of two numbers, and the quotient is
+# with n and r as for eˣ, so that no digits cancel near zero. t is a sum of two numbers, and the quotient is
 # corrected once for the rounding errors of its operands. From 22 on the result is 1.
 
 MOST_TANH = 22.0  # tanh is 1 to rounding beyond

@@ -43,7 +43,7 @@ HOSTS = {
 _LIBRARY = re.compile(r"call double @(sin|cos|tan)\((?=double %x\d)")  # calls with one lane of an argument
 _SPLIT = 2.0**27 + 1.0
 _FUSED = re.compile(r"@llvm\.fma\.(v(\d+))?f64")
-_HIGH = floor(PI_OVER_2[0] * 2.0**32) * 2.0**-32  # its first 33 bits
+_HIGH = floor(PI_OVER_2[0] * 2.0**32) * 2.0**-32  # the first 33 bits of π/2
 _TURNS = re.compile(rf"@llvm\.fma\.((?:v\d+)?f64)\((?=[^\n,]*, [^\n,]*{real(-PI_OVER_2[0])})")
 _SINES = re.compile(r"^define internal [^\n]*@sincos\w*\(.*?^\}", re.M | re.S)
 _TURNED = re.compile(r"@turned_(?:v(\d+))?f64\(")
@@ -426,7 +426,10 @@ def _symbol(inside: Reader) -> _Symbol:
 
 
 def _imports(found: _Object, hosts: Mapping[str, tuple[str, str]]) -> tuple[list[str], list[bytes]]:
-    """Return imported functions of the host, by name and as entries; memory and stack are the module's."""
+    """Return the imported functions of the host, by name and as entries of the module's import section.
+
+    Memory, table and stack are not imported: the module has its own.
+    """
     reader, names, entries = Reader(found.sections.get(_IMPORT, b"\0")), [], []
     for _ in range(reader.whole()):
         reader.name()

@@ -1,7 +1,7 @@
 """Runs as NetCDF, CSV and Parquet files, and as xarray and pandas objects.
 
-All formats have the same `FileContent`, samples and metadata. If a format does not allow a name, the file has
-a label in its place, and the name in its metadata. ERD files come last.
+All formats hold the same `FileContent`: samples and metadata. If a format does not allow a name, the file has
+a label in its place, and the name in its metadata. The code for ERD files comes last.
 
 ERD files are the tables of time histories that AUTOSIM's programs wrote, readable by ERD plotters.
 Source: Sayers (1990), Appendix B, subroutine OPNOUT; the format is defined in Sayers (1987), *ERD
@@ -22,8 +22,9 @@ data-processing software reference manual, version 2.00*, UMTRI-87-2.
 
 Files are written as text, one sample per line, time as the first channel, every number with all its digits.
 Names, units and descriptions are cut to the format's widths and to ASCII for other readers; `ARMILRUN` lines
-keep them whole, so that a loaded run equals the saved one. Also read are texts of other programs (free, or in
-the columns of a FORMAT line), and 32-bit binary numbers in a .bin file beside the header, as AUTOSIM wrote.
+keep them whole, so that a loaded run equals the saved one. Texts of other programs are read too (in free
+format, or in the columns of a FORMAT line), and so are 32-bit binary numbers in a .bin file beside the
+header, as AUTOSIM wrote them.
 """
 
 from __future__ import annotations
@@ -197,8 +198,9 @@ def require_netcdf() -> None:
 def netcdf_label(name: str) -> str:
     """Return a legal NetCDF name, as close to `name` as possible.
 
-    Rules of the NetCDF user's guide, "Permitted characters in names": normalised, no '/', no control
-    characters, first a letter, a digit, '_' or beyond ASCII, no space at the end.
+    By the NetCDF user's guide, "Permitted characters in names", a name is normalised text without '/',
+    control characters and a space at the end. It begins with a letter, a digit, '_' or a character beyond
+    ASCII.
     """
     label = unicodedata.normalize("NFC", name)
     label = re.sub(r"[\x00-\x1f\x7f/]|^[\x20-\x7f](?<![0-9A-Za-z_])| \Z", "_", label)
@@ -340,7 +342,7 @@ def write_erd(path: Path, record: FileContent) -> None:
 
 
 def read_erd(path: Path) -> FileContent:
-    """Return the record in an ERD file, of ours or of another program."""
+    """Return the record in an ERD file of Armillary or of another program."""
     with path.open(encoding="latin-1") as file:
         header = _read_header(file)
         if header.kind == _TEXT:
@@ -412,7 +414,7 @@ def _read_entries(header: _Header, keyword: str) -> list[str]:
 def _foreign(header: _Header, values: np.ndarray) -> FileContent:
     """Return the record of a file that another program wrote.
 
-    Time is the sample's number times the step; without a step the first channel is the horizontal axis.
+    Time is the sample's number times the step; without a step it is the first channel.
     """
     long = _read_entries(header, "LONGNAME")
     short = _read_entries(header, "SHORTNAM")

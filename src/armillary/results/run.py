@@ -157,8 +157,7 @@ class Run:
         without rows.
 
         The new run keeps ``info``, which has plain values, and the arrays without copies. ``values`` must fit
-        the names and have no negative zeros. Times that are read-only, since other runs share them, must have
-        none either.
+        the names. Neither ``values`` nor read-only times, which other runs share, may have negative zeros.
         """
         made: Run = object.__new__(type(self))
         made.__dict__.update(

@@ -1,6 +1,6 @@
 """Power spectral densities of outputs, and the frequency weightings of ISO 2631-1 for vibration of people.
 
-One-sided densities over frequencies in Hz, so that the mean square is ∫ S df.
+The densities S are one-sided, over frequencies f in Hz, so that the mean square is ∫ S df.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from armillary.results.record import label_units
 if TYPE_CHECKING:
     from armillary.results.run import Run
 
-_EVEN = 1e-6  # longest less shortest step, as a share of the mean step times the number of rows
+# Largest difference between the longest and the shortest step, as a share of the mean step times the number
+# of rows.
+_EVEN = 1e-6
 
 # ISO 2631-1:1997, tables A.1 and A.2: corner frequencies in Hz and quality factors of the band limits
 # (f1, f2), of the transition from acceleration to velocity (f3, f4, Q4) and of the upward step (f5 to Q6).

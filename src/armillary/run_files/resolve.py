@@ -124,7 +124,8 @@ STARTED = "start of the model"
 class RunValue(NamedTuple):
     """A number in its unit, with its meaning and its source.
 
-    The number is `None` for a parameter that has no default and is not given, which only some runs need.
+    The number is `None` for a parameter that has no default and is not given: only some runs need such a
+    parameter.
     """
 
     number: float | None

@@ -2,9 +2,10 @@
 
 A task is a folder and the numbers of some blocks. Each worker process reads the study from the shared folder
 once, builds and compiles its model once, computes the values of its blocks from the design, and writes chunks
-and records itself, block by block: it returns only the records. At any time a few tasks per thread are sent,
-so that the scheduler holds only these, independently of the number of blocks. A task costs the scheduler and
-the client some milliseconds, as much as a short block; so a task has enough blocks for about half a second.
+and records itself, block by block: it returns only the records. Only a few tasks per thread are sent at a
+time, so that the load of the scheduler does not depend on the number of blocks. A task costs the scheduler
+and the client some milliseconds, as much as a short block; so a task has enough blocks for about half a
+second.
 
 Every worker is checked before it gets work, also if it joins later. An unfit worker is left out, with a
 warning. Blocks whose worker died, or which a restarted scheduler forgot, are sent again.
@@ -45,8 +46,9 @@ _KEPT_STUDIES = 4  # studies whose models a worker keeps
 
 
 class UnfitWorkerError(ArmillaryError):
-    """The error of a worker that cannot prepare a study: its address, and the reason in the next line. Other
-    workers may be able to do so.
+    """The error of a worker that cannot prepare a study, although other workers may be able to.
+
+    The first line of its message is the worker's address, the rest is the reason.
     """
 
 
@@ -78,7 +80,7 @@ def run_blocks(
     job: Job, numbers: Sequence[int], values: Sequence[Values] | None = None
 ) -> tuple[list[BlockRecord], float]:
     """Make and write blocks on this worker, except blocks that another worker has made meanwhile. Return the
-    records, and the seconds they took without the model.
+    records, and the seconds that the blocks took, without those for the model.
     """
     with _preparing:
         if job not in _prepared:
@@ -140,8 +142,8 @@ class Workers:
         self._warned = False  # whether the warning was given that there are no workers
 
     def look(self) -> None:
-        """Update the workers that can take part. Check new ones, with a warning for each unfit one, and a
-        warning if there is none; raise an error if there are workers and all are unfit.
+        """Update the workers that can take part. Check new workers, and warn of each unfit one; warn if the
+        scheduler has no workers; raise an error if it has workers and all are unfit.
         """
         if time.monotonic() - self._looked < self.pause and self.fit:
             return
@@ -205,7 +207,7 @@ _KEPT = "finished blocks are kept: run it again to go on"
 
 
 class BlockAssignment(NamedTuple):
-    """Blocks for the workers of a cluster; ``values`` of a block, if workers cannot compute them."""
+    """Blocks for the workers of a cluster; ``values`` returns a block's values if workers cannot."""
 
     job: Job
     values: Callable[[int], Values] | None
@@ -257,8 +259,9 @@ class _WaitingBlocks:
                 self._client.cancel(list(self._on_their_way))
 
     def _is_connected(self) -> bool:
-        """Return whether the scheduler is connected; after a restart, the client looks for it for some
-        seconds.
+        """Return whether the scheduler is connected; raise an error if it is gone for good.
+
+        After a restart of the scheduler, the client looks for it for some seconds.
         """
         status = self._client.status
         if status in ("closing", "closed"):

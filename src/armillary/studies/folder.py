@@ -102,8 +102,8 @@ class Folder:
     def place(self, target: Path, pieces: Iterable[Bytes]) -> int:
         """Write a file of a block atomically; return the time of its last change, in ns.
 
-        It is not synchronised to the disk, which takes 0.4 ms at best: after a power failure, checksums show
-        files that are not complete.
+        The file is not synchronised to the disk, since that takes 0.4 ms at best: after a power failure,
+        checksums show files that are not complete.
         """
         temporary = self.unfinished / os.urandom(8).hex()
         try:
@@ -148,7 +148,7 @@ class StoredColumn:
     """One number of every run: a varied value, a metric, or how and when the run ended."""
 
     name: str
-    label: str  # name in the store, where some names are not allowed or taken
+    label: str  # name in the store, which does not allow all names, and each name only once
     kind: str
     units: str = ""
     about: str = ""
@@ -241,7 +241,7 @@ def _times_from_data(data: object) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """The results of a block of runs: ``columns[c, i]`` and ``arrays[a][i, :]`` of its run i."""
+    """The results of a block of runs; its run i has ``columns[:, i]`` and, in each array, row i."""
 
     columns: np.ndarray
     arrays: tuple[np.ndarray, ...]
@@ -475,7 +475,7 @@ def _processes() -> str:
 
 
 def _alive(pid: object) -> bool:
-    if not isinstance(pid, int) or sys.platform == "win32":  # there, a signal 0 ends the process
+    if not isinstance(pid, int) or sys.platform == "win32":  # on Windows, a signal 0 ends the process
         return True
     try:
         os.kill(pid, 0)

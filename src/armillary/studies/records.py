@@ -154,7 +154,7 @@ def _state(folder: Folder, path: Path) -> FileState:
 # histories to 85 % of their size at 1 GB/s; Zstandard compresses no better and takes twice as long.
 
 LARGEST = 2**31 - 2**16  # bytes of a chunk: the limit of blosc
-GROUP = 2**20  # runs in a chunk of a column, written when all runs are made: few and large
+GROUP = 2**20  # runs in a chunk of a column; columns are written when all runs are made, in few large chunks
 
 _COMPRESSION = {"cname": "lz4", "clevel": 5}
 
@@ -186,7 +186,9 @@ def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str,
 
 
 def _describe_together(path: Path) -> None:
-    """Collect all descriptions in one file, which xarray reads first; zarr warns that others may not."""
+    """Collect all descriptions in one file, which xarray reads first, without zarr's warning that other
+    programs may not read it.
+    """
     zarr = require("zarr", extra="study", purpose="Studies")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -330,9 +332,10 @@ class Finished:
 def finished_blocks(folder: Folder, layout: StoreLayout, study: str, patience: float = PATIENCE) -> Finished:
     """Return the blocks of a study that are finished.
 
-    Every record is read and compared with its checksum. So is every chunk whose size or time of change
-    differs from its record, and as many other chunks as ``patience`` allows, the newest first, which a crash
-    is most likely to have damaged.
+    Every record is read and compared with its checksum. A block is damaged if one of its chunks is missing or
+    has another size than its record states. If the time of change of a chunk differs, the chunks of its block
+    are read and compared with their checksums. So are those of as many other blocks as ``patience`` (s)
+    allows, the newest first, since a crash is most likely to have damaged these.
     """
     there = sorted((n for n in _recorded_blocks(folder) if n < layout.blocks), reverse=True)
     until = time.monotonic() + patience

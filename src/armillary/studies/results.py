@@ -38,12 +38,12 @@ _LONGEST = 80  # characters of a reason in a summary
 class StudyStatus:
     """The progress of a study."""
 
-    runs: int  # in the study
-    made: int  # runs
-    failed: int  # runs that were made: diverged, or could not start
+    runs: int  # number of runs in the study
+    made: int  # number of runs that are made
+    failed: int  # number of these that diverged or could not start
     failures: tuple[tuple[int, str], ...]  # the first failed runs, with reasons
-    blocks: int
-    finished: int  # blocks
+    blocks: int  # number of blocks of runs in the study
+    finished: int  # number of blocks that are finished
     rate: float = 0.0  # runs per second since the last start
     seconds_left: float | None = None  # None if unknown, or if the study is not running
 

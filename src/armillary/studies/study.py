@@ -76,11 +76,11 @@ class Study(StudyResults):
     ``vary`` names parameters and initial values with their distributions; ``design``, ``runs``, ``seed``,
     ``levels`` and ``second_order`` are arguments of ``Design``. Histories of ``outputs`` are kept at
     ``sample`` times; the remaining arguments go to ``simulate_batch``; ``inputs`` over time are the same for
-    all runs. ``block`` is the number of runs that are made and written together; an existing study keeps its
-    own. When an interrupted study is run again, it makes only the blocks that are missing. If the folder
-    holds another study, an error is raised. ``build`` ("package.module:function") is for the workers of a
-    cluster, if no text can describe the model. ``trust`` allows them to load the FMUs that the model's text
-    names, which are machine code.
+    all runs. ``block`` is the number of runs that are made and written together; a study that exists keeps
+    its number. When an interrupted study is run again, it makes only the blocks that are missing. If the
+    folder holds another study, an error is raised. ``build`` ("package.module:function") is for the workers
+    of a cluster, if no text can describe the model. ``trust`` allows the workers to load the FMUs that the
+    model's text names, which are machine code.
     """
 
     @expanded_signature(SettingOptions)
@@ -297,8 +297,8 @@ class Study(StudyResults):
 
     def extend(self, runs: int) -> Study:
         """Return the study with more runs. Its design must be random, sobol, morris or saltelli, whose first
-        runs do not depend on their number. ``run`` then makes the new runs; a last block that was not full is
-        made again.
+        runs do not depend on the number of runs. ``run`` then makes the new runs; a last block that was not
+        full is made again.
         """
         folder, design = self._folder, self._require_design()
         if positive_whole(runs) is None:

@@ -303,7 +303,7 @@ _OTHERS = ("block", "watch", "precision")  # keys of [study] that are arguments 
 class StudySetup(Simulation):
     """A study file with its model; each stage is done once, when it is first needed.
 
-    ``options`` are options of loading the model, such as ``trust=True``, which a file must not set.
+    ``options`` are for loading the model, such as ``trust=True``, which a file must not set.
     """
 
     def __init__(self, file: StudyFile, **options: Given) -> None:

@@ -1,6 +1,6 @@
-"""Figures and pages: one way to draw, for runs, batches, studies and fits.
+"""Figures and pages of runs, batches, studies and fits, all drawn in one way.
 
-``run_plot.py`` has the look, figures without a display and safe saving, decides which curves of runs are in
-which panel, and draws them as figures, pages and in notebooks; ``distributions.py`` draws many
+``run_plot.py`` has the style of figures, figures without a display, and safe saving. It decides which panel
+shows which curves of runs, and draws them as figures, pages and in notebooks. ``distributions.py`` draws many
 runs, ``motion.py`` shows how bodies move.
 """

@@ -26,7 +26,7 @@ BLUE, ORANGE = COLOURS[:2]
 BOX: DataTable = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
 INK, GREY = "#1c2126", "#5b6570"
 _AT_ONCE = 8_000_000  # most numbers of a fan chart in memory at once: 64 MB
-_DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # from few to many; few are still visible on white
+_DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # from few points to many; all are visible on white
 _CLOUD = 3000  # points beyond which a panel of the matrix shows a density instead
 _MOST_BINS = 80
 
@@ -45,8 +45,8 @@ def fan(
     """Draw the median of an output over time, with bands that hold given shares of the runs, and some
     single runs.
 
-    `values` is (runs, samples): an array, or anything that is sliced like one, such as Zarr's; it is read a
-    few samples at a time. Runs without a finite value at a time do not count there.
+    `values` is (runs, samples): an array, or anything that is sliced like one, such as a Zarr array; it is
+    read a few samples at a time. Runs without a finite value at a time do not count at this time.
     """
     time = np.asarray(time, dtype=float)
     runs, samples = _runs_and_samples(values, time, name)

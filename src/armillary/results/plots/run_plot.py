@@ -332,8 +332,8 @@ _PAGES = (".html", ".htm")
 _CONSTANT = 1e-6
 _ROOM = 0.05
 # As in plots of moving pages (viewer/web/scripts/controls/axes.js):
-_ROUNDING = 1e-12  # of the largest value in the same units: smaller values are no curve
-_NOTHING = 1e-14  # in an output's units: zero, if no other output has these units
+_ROUNDING = 1e-12  # values up to this part of the largest value in the same units are drawn as zero
+_NOTHING = 1e-14  # values up to this, in their own units, are drawn as zero
 
 _DASHES = ("-", "--", ":", "-.")
 

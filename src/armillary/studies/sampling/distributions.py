@@ -112,7 +112,7 @@ def _finite_array(values: np.ndarray, where: str) -> np.ndarray:
     return numbers
 
 
-_SHOWN = 6  # most numbers of a list in a message or a digest; of longer lists, the length
+_SHOWN = 6  # most numbers of a list that a message or an identity shows
 
 
 class Distribution:
@@ -179,7 +179,7 @@ class Distribution:
             object.__setattr__(self, name, value)
 
     def _read(self) -> None:
-        """Replace the fields with units by plain numbers in one unit."""
+        """Replace the values of the fields ``sized`` by plain numbers in one unit."""
         given = {name: getattr(self, name) for name in self.sized}
         given = {name: value for name, value in given.items() if name == "values" or not _infinite(value)}
         numbers, units = in_one_unit(given, self.units, type(self).__name__)
@@ -284,7 +284,7 @@ class LogNormal(Distribution):
     """A positive quantity whose logarithm is normal: half of the values are below `median`, and about two
     thirds between median/exp(sigma) and median·exp(sigma).
 
-    With `low` or `high` it is truncated there; `median` and `sigma` are those before truncation.
+    With `low` or `high` it is truncated there; `median` and `sigma` are the values before truncation.
     """
 
     median: float

@@ -19,7 +19,9 @@ from armillary.untyped import DataTable, Given
 # A sequence belongs to a seed and a name, so that a quantity keeps its values if other quantities change.
 
 _WORDS = 4  # of 64 bits, from each step of Philox's counter
-_ROUNDS = 12  # of a permutation; then positions, pairs and triples in 100,000 of length 4 to 32 looked random
+# Rounds of a permutation: with 12, positions, pairs and triples in 100,000 permutations of length 4 to 32
+# looked random.
+_ROUNDS = 12
 
 
 def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
@@ -111,8 +113,8 @@ class Sobol:
         self._lock = threading.Lock()
 
     def __call__(self, i0: int, i1: int) -> np.ndarray:
-        # One engine serves consecutive blocks; a block before the last restarts it. Skipping a million points
-        # of 20 coordinates takes 12 ms.
+        # One engine serves consecutive blocks; a block that begins before its position restarts it. Skipping
+        # a million points of 20 coordinates takes 12 ms.
         with self._lock:
             if self._engine is None:
                 from scipy.stats import qmc
@@ -142,7 +144,7 @@ class Sobol:
 
 class Saltelli:
     """Groups of points from which Sobol' indices are estimated. In each group two points A and B are
-    independent, and the others mixtures:
+    independent, and the others are mixtures of these:
 
         A,  A with the first coordinate of B,  A with the second, …,  (B with the first of A, …,)  B
 
