@@ -405,7 +405,7 @@ def watch_rank(run: RunRecord) -> None:
     ahead = rank_lost_after(run)
     run.restart = True  # derivatives and event functions are computed again
     if not (ahead < INFINITY):
-        # The root of the strength is about the distance to a loss of rank. Loads may turn the motion there.
+        # The root of the strength is about the distance to a loss of rank, towards which loads may turn.
         nearer: real = max(0.5 * sqrt(max(left, 0.0)), LOOK_FAR)
         run.look = run.t + horizon(run, min(AROUND, nearer))
         return

@@ -2,9 +2,10 @@
 steps and located inside them.
 
 Each event keeps the sign that its function last had. A step that ends with the other sign, or on zero
-exactly, holds an event if its direction is wanted. The root is located on the dense output, to 4 units in the
-last place of t, and the event happens just after the root. All events that have changed sign by then happen
-together, in the order of their numbers. The step ends there, and the next begins with the state after them.
+exactly, contains an event if its direction is wanted. The root is located on the dense output, to 4 units in
+the last place of t, and the event happens just after the root. All events that have changed sign by then
+happen together, in the order of their numbers. The step ends there, and the next begins with the state after
+them.
 
 An event that is as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
 (`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
@@ -41,11 +42,11 @@ neither doubles nor drops below 1e-3 of the one before. Three signs show an accu
 
     piled up    The gap is down to 1e-9 of the longest in its streak.
     stuck       A hundred consecutive gaps are below 1e-6 of the longest in their streak, of at most 5000
-                firings (the gaps of a shaft that spins up fall as 1/sqrt(n), so it needs millions), or below
-                64 units in the last place of t (two relays that undo each other).
+                firings (the gaps of a shaft that spins up fall as 1/sqrt(n), so that this takes millions of
+                firings), or below 64 units in the last place of t (two relays that undo each other).
     passed      The gap is down to 1e-3; right after the last firing g went back to the side it came from
                 (by the straight line along the derivative), but the first evaluation finds it on the other
-                side: it has crossed unseen, as a ball that falls through the floor.
+                side: g has crossed zero unseen, like that of a ball that falls through the floor.
 
 A clock, a relay whose function stays beyond zero, a burst after a pause and an oscillation through zero show
 none of these. Events that take away all of the speed (restitution 0, or below 1e-3, where the gaps form no
@@ -100,7 +101,7 @@ def closeness(run: RunRecord) -> real:
 
 
 def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
-    """Return the time of event k in the step: by regula falsi (Illinois), and bisection every third time."""
+    """Return the time of event k in the step, by regula falsi (Illinois), every third time by bisection."""
     low: real = left
     high: real = right
     tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
@@ -236,7 +237,7 @@ def cut(run: RunRecord, high: real) -> None:
         if back:
             reject_step(run, place)
             return
-    # An event close to the goal, the end of the run or, with a fixed step, the grid point, is moved to it.
+    # An event close to this goal is moved to it: the end of the run or, with a fixed step, the grid point.
     goal: real = run.t_end if adaptive(run) else run.t
     t_event: real = run.t_old + place
     met: truth = abs(goal - t_event) <= near

@@ -144,8 +144,8 @@ def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
 
 
 def rank_lost_after(run: RunRecord) -> real:
-    """Return the seconds after which the constraints lose rank if their strength falls on at its present
-    rate; infinity if it does not fall. A run from rest has no slope, so the bend counts, too.
+    """Return the seconds after which the constraints lose rank if their strength keeps falling as it does
+    now; infinity if it does not fall. In a run from rest the slope is zero, so the bend is used, too.
     """
     here: real = 0.0
     next_one: real = 0.0

@@ -5,9 +5,9 @@ Each stage of such a step (`Rosenbrock` of solver/methods/tableau.py) solves
     ( I/g − ∂f/∂y ) w = r,    g = h γ
 
 with one matrix, factorised once. A state whose rate is a multiple of another state, such as a coordinate with
-q' = v u, is a follower of that state: w_q = g (r_q + v w_u). Followers are left out of the matrix, which then
-has half the size, and the factorisation an eighth of the operations. Followers are found from ∂f/∂y itself at
-each step, without a table.
+q' = v u, is a follower of that state: w_q = g (r_q + v w_u). Followers are left out of the matrix. If half of
+the states are followers, its factorisation takes an eighth of the operations. Followers are found from ∂f/∂y
+itself at each step, without a table.
 
 Large systems have sparse equations instead.
 
@@ -27,13 +27,13 @@ region. For dop853, whose last stage g and end y₁ are both at t + h, this is s
 
 where six consecutive steps with h λ ≤ 6.1 reset the count (Hairer, Nørsett, Wanner 1993, IV.2 of the second
 volume, and dop853.f; norms relative to the tolerated errors). Then a linearly implicit method takes over.
-While it steps, λ is found from its partial derivatives by power iteration,
+While this method makes the steps, λ is found from its partial derivatives by power iteration,
 
     λ ≈ ( ‖J² v‖ / ‖v‖ )^½,    v ← J² v
 
 with one product J² v a step: J² maps coordinates to coordinates, so units do not matter. After `patience`
-consecutive steps with h λ < 3, an explicit step of that length would be stable, and dop853 takes over again;
-each time twice as many steps are required.
+consecutive steps with h λ < 3, an explicit step of that length would be stable, and dop853 takes over again.
+Each time this happens, `patience` doubles.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def find_followers(run: RunRecord) -> None:
             free: truth = run.leader[found] == NONE
             if free:
                 run.leader[i] = found
-                run.column[found] = 1  # it leads, and so cannot follow
+                run.column[found] = 1  # a state with followers is itself no follower
     for i in range(n):
         if run.leader[i] == NONE:
             run.unknown[FIRST + run.unknowns] = i

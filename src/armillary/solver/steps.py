@@ -45,7 +45,7 @@ def pass_jumps(run: RunRecord, reached: real) -> None:
     near: real = APART * max(abs(run.t0), abs(run.t_end))
     if run.stop > run.t_end + near:
         run.stop = INFINITY
-    elif run.stop > run.t_end:  # data that end a rounding later do not prolong the run
+    elif run.stop > run.t_end:  # data that end later by rounding do not prolong the run
         run.stop = run.t_end
 
 
@@ -271,7 +271,7 @@ def settle(run: RunRecord) -> None:
         run.new_memory = update(run.t, run.state)
         for i in range(N_MEMORY):
             if differs(run.new_memory[i], run.memory[i]):
-                run.restart = True  # the derivative kept from the step before is stale
+                run.restart = True  # the derivative kept from the step before is not valid any more
             run.memory[i] = run.new_memory[i]
     if MULTISTEP and run.restart:
         run.h_before = 0.0

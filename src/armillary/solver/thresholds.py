@@ -1,5 +1,5 @@
-"""Thresholds that the process shares with the solver: of steps, events, singular configurations and changes
-of configuration.
+"""Thresholds of the solver for steps, events, singular configurations and changes of configuration; the
+process uses some of them, too.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ _FAILED_STATE = ("diverged", "step too small")
 
 @dataclass(frozen=True)
 class _Plan:
-    """What runs with one method and one kind of rows have in common: the loop and initial numbers."""
+    """Data common to all runs with one method and one kind of rows: the loop and initial numbers."""
 
     shape: LoopShape
     loop: Loop
@@ -376,7 +376,7 @@ class CompiledRun:
         return bool(self.control.status != Reason.LACKING)
 
     def try_change_again(self) -> None:
-        """Make the loop begin the change of configuration again for which a table entry was missing."""
+        """Make the loop repeat the change of configuration for which a table entry was missing."""
         self.control.status, self.control.phase, self.control.changing = Reason.RUNNING, Phase.ARRIVED, 1
 
     def take_closed_motion(self, motion: np.ndarray) -> None:

@@ -104,9 +104,8 @@ def drive(
 
     If ``lasts`` is given, the run ends one step after this function becomes false. ``supply`` adds table
     entries that the run lacks for a change of configuration; if it raises an error, the run ends there, and
-    the message is the ``failure`` of the result. A run by `auto` begins with an
-    explicit method; a linearly implicit method takes over while the run is stiff
-    (solver/linearly_implicit.py).
+    the message is the ``failure`` of the result. A run by `auto` begins with an explicit method; a linearly
+    implicit method takes over while the run is stiff (solver/linearly_implicit.py).
     """
     failure = ""
     taken: list[tuple[float, str]] = []

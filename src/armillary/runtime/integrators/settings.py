@@ -332,13 +332,15 @@ class Functions:
         assert self.structure is not None
         return self.structure.packed_tables()
 
-    # What runs of one kind have in common: `_Plan` by shape, `_PreparedRuns` by method (compiled_run.py).
+    # Data common to runs of one kind: `_Plan` by shape, `_PreparedRuns` by method (compiled_run.py).
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Stepping:
-    """Steps of redundant coordinates: the scheme, its ε, and the softness of exact constraints."""
+    """Steps of redundant coordinates: the scheme, the ε by which its constraints may slip, and the softness
+    with which exact constraints are solved (solver/llvm/redundant.py).
+    """
 
     scheme: Scheme
     epsilon: float

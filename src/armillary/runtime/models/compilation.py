@@ -256,9 +256,9 @@ class CompiledRedundantModel(CompiledModel):
 
 
 class CompiledConvertedModel(CompiledModel):
-    """One system's equations as machine code, with converted speeds.
+    """One system's equations as machine code, with momenta or other converted speeds.
 
-    A state is [coordinates, converted speeds]; ``derivatives`` are its rates.
+    A state is [coordinates, converted speeds]; ``derivatives`` returns its rates.
     """
 
     equations: DerivedConvertedEquations
@@ -269,7 +269,7 @@ class CompiledConvertedModel(CompiledModel):
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """Return the part of a state after the coordinates."""
+        """Return the converted speeds, the part of a state after the coordinates, from speeds u."""
         count = len(self.equations.targets.speeds)
         work = np.concatenate([q, np.zeros(count + len(self.state_names)), u])
         return instance.call("momenta", count, t, work, memory) + 0.0  # no −0
@@ -516,7 +516,7 @@ MODELS: dict[type[DerivedEquations], type[CompiledModel]] = {
 
 
 def model_kind(equations: DerivedEquations) -> type[CompiledModel]:
-    """Return the model class of the nearest class of equations in the table."""
+    """Return the class of models for equations: that of their nearest base class in the table."""
     return next(MODELS[k] for k in type(equations).__mro__ if k in MODELS)
 
 

@@ -172,7 +172,7 @@ class CompiledModel(ConfiguredProgram):
 
     @property
     def base(self) -> CompiledModel:
-        """The model without derivatives of its motion: itself."""
+        """The model without derivatives of its motion: here this model itself."""
         return self
 
     # ------------------------------------------------------------ derivatives of runs

@@ -371,7 +371,10 @@ class ModelFunctions:
         return (self._vectors if self._vectors is not None else self._code).address(f"{name}_rows")
 
     def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
-        """Return precomputed constants for parameters in stated units; a row per run if one is an array."""
+        """Return precomputed constants for parameters in stated units.
+
+        If some parameters are arrays, the result has a row for each of their values.
+        """
         if not parameters and self._default_constants is not None:
             return self._default_constants
         columns = self._table.inside_columns(parameters)

@@ -115,7 +115,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @property
     def base(self) -> ConfiguredProgram:
-        """The model without derivatives of its motion: itself."""
+        """The model without derivatives of its motion: here this model itself."""
         return self
 
     @property

@@ -99,7 +99,7 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
 
 
 def weak_start(instance: Instance, start: Place) -> str:
-    """Describe a motion without mass at a start, where no run can begin then; "" if there is none."""
+    """Describe a motion without mass at a start, so that no run can begin there; "" if there is none."""
     way = _Path(instance, start.t, _with_given_values(instance, instance.values(start)), within=0.0)
     return _MassCheck(instance, way).message([way])
 
@@ -301,7 +301,7 @@ def raise_for(result: Integration, run: Given, instance: Instance, adaptive: boo
 
 
 def stuck_contacts(result: Integration, instance: Instance) -> str:
-    """Return why no forces or impulses of rigid contacts were admissible; "" if a run has not failed so."""
+    """Return why no forces or impulses of rigid contacts were admissible; "" if some always were."""
     system = instance.equations.system
     if not system.contacts:
         return ""

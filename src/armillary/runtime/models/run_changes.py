@@ -73,7 +73,7 @@ class KnownChanges:
 
 
 def known_changes(configurations: Configurations) -> KnownChanges:
-    """Return the data of a system's configurations."""
+    """Return the known configurations and their tables, which are made again when more become known."""
     kept, so_far = configurations.changes, configurations.so_far
     if kept is None or kept[0] != so_far:
         kept = configurations.changes = so_far, _known_changes(configurations)

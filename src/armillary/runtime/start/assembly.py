@@ -72,7 +72,7 @@ class ConstraintSizes:
         return numbers, np.array(own, dtype=int), np.array([self._place[sizes[i]] for i in own], dtype=int)
 
     def __call__(self, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sizes of speeds and of rows; a row of each per row of constants."""
+        """Return the sizes of speeds and of rows; for several rows of constants, a row of sizes for each."""
         speeds, rows = (self._with(constants, *sizes) for sizes in (self._speeds, self._rows))
         return speeds, rows
 

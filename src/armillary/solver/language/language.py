@@ -52,7 +52,7 @@ Jacobian = np.ndarray  # one real per row of constraints and speed, row after ro
 RowNumbers = np.ndarray  # one whole number per row of constraints
 SpeedNumbers = np.ndarray  # one whole number per speed
 Slopes = np.ndarray  # one real per stage and state, of a step across a singular configuration
-Nests = np.ndarray  # one real per state and per coefficient of its dense output beyond the cubic polynomial
+Nests = np.ndarray  # one real per state and coefficient of dense output beyond the cubic, of such a step
 OutputFlags = np.ndarray  # one truth value per output
 # For loops that are closed at the start; see assembly.py.
 Places = np.ndarray  # one real per coordinate
@@ -86,8 +86,8 @@ SchemeAnswer = np.ndarray
 SchemeGaps = np.ndarray
 SchemeSettings = np.ndarray
 Entries = np.ndarray  # one real per element of sparse equations, and one per state
-Factors = np.ndarray  # one real per element of their factors outside the diagonal
-Unknowns = np.ndarray  # one real per unknown of them
+Factors = np.ndarray  # one real per element, outside the diagonal, of the factors of sparse equations
+Unknowns = np.ndarray  # one real per unknown of sparse equations
 # For contacts; see mechanics/contact/language.py.
 ContactRows = ContactReals = ContactTerms = ContactSquare = ContactSpeeds = np.ndarray
 
@@ -98,7 +98,7 @@ N_SETTINGS = N_OWN_MOTION = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 N_STAGES = N_NESTS = N_LOOKS = N_OUTPUTS = 0
 N_UNKNOWNS = N_ENTRIES = 0
-# Of the present configuration; the reader replaces them by expressions (translator.py).
+# Sizes of the present configuration, which the reader (translator.py) replaces by expressions.
 N_PRESENT_STATES = N_PRESENT_UNKNOWNS = N_PRESENT_ENTRIES = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 # KIND: of each state in each configuration, the number of its kind of speeds, or NONE. PIVOT_OF: of each
@@ -124,7 +124,7 @@ FURTHER_TERMS = True  # a method has dense output beyond the cubic polynomial; s
 MULTISTEP = True  # a method needs the rates of the step before; set by the methods
 IMPLICIT = True  # linearly implicit methods
 DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
-SPARSE = True  # this section gives the elements of sparse equations
+SPARSE = True  # the section of partial derivatives gives the elements of sparse equations
 WATCHED = True  # stiffness is watched, to change between two methods; this process alone
 DRIVEN = True  # inputs are read from data, whose slopes over time are found by differences only
 PASSING = True  # runs pass configurations at which constraints lose rank
@@ -135,10 +135,10 @@ KINKS = True  # states include sensitivities, whose rates jump where the motion 
 CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
 CLOCKED = True  # the caller has a clock, and a step across must not run ahead of it
 
-# Configurations. ROLE: the effect of each event on the present one. LOCKED, LOCKED_IN: which speeds are
-# locked, in the present one, and in all, one after the other. LOCKS, UNLOCKS: speeds that the user's events
-# lock and unlock, event after event. STRIKES: whether impulses act in a configuration. CHOICE_EVENT,
-# RANK_EVENT: the numbers of its internal events, or NONE.
+# Configurations. ROLE: the effect of each event on the present configuration. LOCKED: which speeds are locked
+# in the present configuration; LOCKED_IN: in all configurations, one after the other. LOCKS, UNLOCKS: speeds
+# that the user's events lock and unlock, event after event. STRIKES: of each configuration, whether its locks
+# close with an impulse. CHOICE_EVENT, RANK_EVENT: of each, the numbers of its internal events, or NONE.
 ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE, ADJUSTS = range(6)
 ROLE: Wholes = np.zeros(0, dtype=int)
 RECLOSES: Truths = np.zeros(0, dtype=bool)  # whether the process closes loops after an event
@@ -195,14 +195,15 @@ GAUSS_END: Reals = np.zeros(0)
 GAUSS_FIRST_RATE: Reals = np.zeros(0)
 GAUSS_LAST_RATE: Reals = np.zeros(0)
 GAUSS_NEST: Reals = np.zeros(0)
-AT_END: Truths = np.zeros(0, dtype=bool)  # of each stage
+AT_END: Truths = np.zeros(0, dtype=bool)  # of each stage, whether it is the one at the end of the step
 NEAR_PLACE: Wholes = np.zeros(0, dtype=int)
 # FLIPS: an internal event that shows that the step has jumped over a singular configuration.
 HAPPENS, PASSES, REFUSED, FLIPS = range(4)
 
 # Closing of loops. ELEMENT_…, RATE_…: rows or coordinates, and speeds, of the elements of J and of N.
 # UNIT_FROM: where Euler parameters begin. DEPENDENT, HOLDING: speeds that move in the first attempt and in
-# later ones, when coordinates are closed; …_SPEED: when speeds are. IS_KEPT: rows that are not redundant.
+# later ones, when gaps are closed; …_SPEED: the same when speeds are corrected. IS_KEPT: rows that are not
+# redundant.
 # KNOWN_OF: for each row, the index of its known part among the figures. AT_…: offsets of the elements and of
 # the sizes of gaps.
 ELEMENT_ROW: Wholes = np.zeros(0, dtype=int)
@@ -304,12 +305,12 @@ path_figures: Callable[[real, Position], Results]
 # Functions that each language writes itself. `close_again`: closes the loops at the state but keeps the
 # coordinates in `set_now`; the run ends if they cannot be closed. `install`: a configuration becomes the
 # present one, with its sections and its number of states; the state stays.
-report: Callable[[RunRecord, whole], None]  # an event, for the user: counted, logged or marked
-report_change: Callable[[RunRecord], None]  # the present configuration, for the user
-report_time: Callable[[RunRecord], None]  # the time of a row at the end of a step, in this process
+report: Callable[[RunRecord, whole], None]  # reports an event to the user: counts, logs or marks it
+report_change: Callable[[RunRecord], None]  # reports the present configuration to the user
+report_time: Callable[[RunRecord], None]  # stores the time of a row at the end of a step, in this process
 close_again: Callable[[RunRecord], None]
 install: Callable[[RunRecord, whole], None]
-report_passage: Callable[[RunRecord], None]  # a step across a singular configuration, for the user
+report_passage: Callable[[RunRecord], None]  # reports a step across a singular configuration to the user
 
 # Written from the tableaux of the exported methods; see methods/method_text.py.
 adaptive: Callable[[RunRecord], truth]

@@ -64,7 +64,7 @@ class Loop:
         address = self._engine.get_function_address
         self.drive_address: int = address("armillary_drive")
         self._drive: Callable[..., int] = kind(self.drive_address)
-        # 0: without a choice of the first configuration
+        # 0 if the loop has no choice of the first configuration
         self.choice_address: int = address("armillary_choose_for_motion") if shape.partitioned else 0
         choosing = ctypes.CFUNCTYPE(None, ctypes.POINTER(Control), ctypes.c_void_p)
         self._choose = choosing(self.choice_address) if self.choice_address else None

@@ -1,7 +1,9 @@
 """Steps of redundant coordinates: projection onto their constraints, and the staggered stabilised scheme.
 
-After each Runge–Kutta step, coordinates and then speeds are corrected by the smallest changes Δ in the metric
-of kinetic energy, with all matrices at the end of the step:
+Bodies have positions d with velocities ḋ, and Euler parameters e with angular velocities w in body axes.
+
+The first method is projection. After each Runge–Kutta step, coordinates and then speeds v = (ḋ, w) are
+corrected by the smallest changes Δ in the metric of kinetic energy, with all matrices at the end of the step:
 
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −gap)         d += Δ_d,  e += A(Δ_w) e, made unit
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −speed)       v += Δ
@@ -14,9 +16,8 @@ Source: Eich (1993), Convergence results for a coordinate projection method; Hai
 Ordinary Differential Equations II, VII.2. Not taken: Baumgarte's terms, whose constants depend on the step,
 and stabilised index two (Gear, Gupta, Leimkuhler), which needs a second set of multipliers in every stage.
 
-The second method is one step of the staggered, stabilised solution of constrained motion.
-
-With δ = h/2, and "½" for the middle of the step, one step is
+The second method is the staggered, stabilised solution of constrained motion. With δ = h/2, v = ḋ, and "½"
+for the middle of the step, one step is
 
     1  translations  v½ = v + δ a,  d½ = d + δ v½            (central differences; implicit: a½ in place of a)
     2  rotations     (1 − δA(w½) − δ²A(ẇ½)) e½ + μ e½ = (1 − δA(w½) + δA(w)) e,  e½·e½ = 1
@@ -37,7 +38,7 @@ Sources: Park & Chiou (1987), sections 4 to 6, with A(ẇ) in place of A(w) on t
 6.5 and with q, not q̇, as the border of 5.16; v(n + ½) of eq. 6.4 is written v + δ a, which is equal and
 allows steps of any length.
 
-Both use the arithmetic of Euler parameters,
+Both methods use the arithmetic of Euler parameters,
 
     ė = A(w) e,   A(w) = ½ [ 0 , −wᵀ ; w , −w̃ ],   A(w)ᵀ = −A(w),   A(w)² = −¼ (w·w) 1
 
@@ -144,7 +145,7 @@ def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
 
 
 def _aim(f: LoopFunction, first: int) -> None:
-    """Set targets that remove the gaps, of which ``first`` is the index of the first, and λ₀ = 0."""
+    """Set λ₀ = 0 and targets that remove the gaps; ``first`` is the index of the first of these gaps."""
     scheme, work, gaps = scheme_of(f.program), f.vector("work"), f.vector("gaps")
     with f.each(scheme.rows) as i:
         work[i + scheme.first_given] = 0.0

@@ -33,7 +33,7 @@ class StepRoutine(Routine, Stepper):
     def __init__(
         self, module: IRModule, layout: RoutineLayout, method: Method, name: str, *arguments: str
     ) -> None:
-        """Without ``arguments`` the routine can be called from outside the module."""
+        """Begin the routine. Without ``arguments`` it can be called from outside the module."""
         super().__init__(routine_function(module, name, *arguments, public=not arguments), layout)
         self.solver, self.stages = LaneSolver(self, method, ("stages",)), method.coefficients.stages
         self.vectors: dict[str, Span] = {}

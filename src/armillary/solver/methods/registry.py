@@ -1,8 +1,8 @@
 """The methods of integration by name, the default method, and replacements of former names.
 
-Which to use: "rk4" for a given step, "midpoint" and "ab2" if speed matters more than accuracy, "dopri5" for
-tolerances down to about 1e-7, "dop853" below, "rodas5p" for stiff systems, "rodas3" for stiff systems with a
-given step, "auto" if a run may be stiff.
+Use "rk4" for a given step, "midpoint" or "ab2" if speed matters more than accuracy, "dopri5" for tolerances
+down to about 1e-7, "dop853" for smaller ones, "rodas5p" for stiff systems, "rodas3" for stiff systems with a
+given step, and "auto" if a run may be stiff.
 """
 
 from __future__ import annotations
