@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import armillary as arm
+import armillary.run_files
 from armillary.algebra.typesetting import latex
+from armillary.analysis.kinematics.sweep import _ends
 from armillary.errors import ArmillaryError
 from armillary.limited_files import write_file
 from armillary.run_files.run_file import parse_setting
@@ -68,6 +70,15 @@ def rope_without_length() -> None:
 def foot(**given: object) -> None:
     s = described()
     s.contact("foot", s.bodies["load"].com, plane=(s.ground.origin, s.ground.z), **given)
+
+
+def relief(points: object) -> None:
+    s = described()
+    s.shape("ground", arm.HeightProfile("x*y", (0.0, 1.0), (0.0, 1.0), points=points), body=s.bodies["load"])
+
+
+def feedback(**given: Any) -> None:
+    described().feedback("law", [[1.0]], ["load.q1"], units=["N"], **given)
 
 
 def predictive() -> Any:
@@ -133,6 +144,32 @@ CALLS: dict[str, Callable[[], object]] = {
     "a grid over 'k', ": lambda: arm.Design({"k": arm.Uniform(1.0, 2.0)}, "grid"),
     "the list has 2 runs, not 3; leave runs out": lambda: arm.Design({"k": [1.0, 2.0]}, "list", 3),
     "vary needs a table of names and distributions, not ['k']": lambda: arm.Design(["k"], "random", 3),
+    "points=(1, 9); give 2 to ": lambda: relief((1, 9)),
+    "points=3 are not two whole numbers, e.g. (101, 41)": lambda: relief(3),
+    "feedback 'law': reference= must be 1 expressions, not 2": lambda: feedback(reference=["0", "0"]),
+    "feedback 'law': feedforward= must be 1 expressions, not 3": lambda: feedback(feedforward=[0, 0, 0]),
+    "band=3 is not a pair of numbers": lambda: arm.random_signal(1.0, 3, 1.0),
+    "band=(2.0, 1.0) must be two positive numbers, the lower one first": lambda: arm.random_signal(
+        1.0, (2.0, 1.0), 1.0
+    ),
+    "needs its times in one row, not shape (2, 2)": lambda: arm.Signal(np.ones((2, 2)), [1.0, 2.0]),
+    "module 'armillary.run_files' has no attribute 'nothing'": lambda: armillary.run_files.nothing,
+    "workspace: 'x' needs (low, high), not 3": lambda: _ends("x", 3),
+    "workspace: 'x': 2 is not below 1": lambda: _ends("x", (2.0, 1.0)),
+    "limits= must be {coordinate: (lowest, highest)}, not 3": lambda: model().exciting_trajectory(
+        limits=3, period=1.0
+    ),
+    "limits= has no 'load.q1'; give its lowest and highest value": lambda: model().exciting_trajectory(
+        limits={"trolley.q1": (-1.0, 1.0)}, period=1.0
+    ),
+    "held= names 2 coordinates, but the driven quantities leave 1 free": lambda: model().sweep(
+        {"load.q1": [0.0, 0.1]}, held=["trolley.q1", "load.q1"]
+    ),
+    "numpy.frexp takes numbers, not ": lambda: np.frexp(described().input("G")),
+    "is a scalar: take the array's elements one by one": lambda: np.add(described().input("G"), np.ones(2)),
+    "margins need one loop: name the input, one of F, k, or take": lambda: (
+        model().linearize(inputs=["F", "k"], outputs=["height"]).margins()
+    ),
 }
 
 

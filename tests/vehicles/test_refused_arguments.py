@@ -18,6 +18,7 @@ from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.obstacles import Obstacle, ObstacleRoad, TandemCams, obstacle_road
 from armillary.vehicles.parts.driveline import Differential, electric_motor
 from armillary.vehicles.road import SplitRoad, road_profiles, split_road
+from armillary.vehicles.suspensions.axles import trailing_arm, twist_beam
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.tyre import carpet
 
@@ -46,6 +47,8 @@ def train() -> veh.Car:
 
 
 HUB: Any = SimpleNamespace(name="w", body=None, carrier=None)  # a wheel and a body that are never reached
+
+SPINNING: Any = SimpleNamespace(name="w", body=SimpleNamespace(u1=1.0))
 
 
 def powertrain(**given: Any) -> None:
@@ -164,6 +167,25 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         )  # type: ignore[misc]
         for given in ({"column_stiffness": -1.0}, {"column_damping": -1.0}, {"mass": 0}, {"pinion": "left"})
     },
+    **{
+        f"gears with {given}": (
+            lambda given=given: veh.GearShift(**given).check("engine", [3.0, 2.0]),
+            "a gear shift needs 0 < down < up, a pause, and an existing first gear",
+        )  # type: ignore[misc]
+        for given in ({"down": 0.0}, {"up": 180.0}, {"pause": 0.0}, {"first": 0}, {"first": 3})
+    },
+    "fading without a temperature": (
+        lambda: veh.add_brake(arm.System("s"), SPINNING, 1e3, fade=lambda heat: heat),
+        "fade= needs the temperature; give heat_capacity=",
+    ),
+    "rack of a trailing arm": (
+        lambda: trailing_arm(arm.System("s"), "rear", HUB, {}, rack=HUB),
+        "suspension 'rear': a trailing arm has no tie rod, so a rack cannot steer it",
+    ),
+    "shear centre beside the car": (
+        lambda: twist_beam(arm.System("s"), "rear", HUB, {"beam": (0.0, 0.1, 0.3)}),
+        "twist beam 'rear': the point 'beam' lies amid the car, so its y must be 0",
+    ),
     "no samples to weigh": (lambda: veh.weigh([], 0.01), "weigh: number of samples=0 must be "),  # type: ignore[arg-type]
     "no step to weigh": (lambda: veh.weigh([1.0], 0.0), "weigh: step=0.0 must be a positive"),  # type: ignore[arg-type]
     "offsets of TMeasy": (
