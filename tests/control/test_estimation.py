@@ -92,7 +92,7 @@ def test_measurements_that_are_missing_correct_nothing():
     ("data", "words"),
     [
         ({"time": [0, 1]}, "no column 'b.q1'"),
-        ({"time": [0, 0], "b.q1": [1, 2]}, "must increase"),
+        ({"time": [0, 0], "b.q1": [1, 2]}, "in increasing order"),
         ({"time": [0, 1], "b.q1": [1, 2, 3]}, "3 values for 2 times"),
         ({"time": [0, 1], "b.q1": [1, np.inf]}, "'b.q1' has an infinite value; NaN marks missing values"),
         ({"time": [0, 1], "b.q1": [1, "two"]}, "'b.q1' of the data must be a number or an array of numbers"),

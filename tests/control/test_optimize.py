@@ -361,7 +361,7 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
     [
         ({"cost": "G^2"}, "there is nothing called 'G'"),
         ({"cost": "ground.x"}, "is no scalar; take a component"),
-        ({"duration": -1}, "duration= must be more than zero"),
+        ({"duration": -1}, "duration= must be a positive number"),
         ({"duration": np.inf}, r"must be finite, not inf; give \(low, high\)"),
         ({"final": {"b.q1": (2, 1)}}, "the lower limit 2 is above the upper one, 1"),
         ({"final": {"b.q1": np.nan}}, "is not a number|must be a number"),
@@ -380,7 +380,7 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
         ({"tolerance": 0}, "tolerance= must be a positive number, not 0"),
         ({"t0": np.nan}, "t0= must be finite"),
         ({"initial": {"t": 1.0}}, "initial= 't' holds no state, input or unknown; the time begins at t0="),
-        ({"guess": {"b.q1": []}}, "at least one number"),
+        ({"guess": {"b.q1": []}}, "with at least one"),
         ({"guess": {"b.q1": [[0, 1]]}}, "must be a number or a column"),
         ({"guess": {"duration": "long"}}, "guess= of 'duration' must be a positive number, not 'long'"),
         ({"guess": {"duration": -4}}, "guess= of 'duration' must be a positive number, not -4"),
@@ -420,7 +420,7 @@ def test_a_run_that_shares_no_name_is_no_guess():
     s = arm.System("wheel")
     s.body("wheel", joint=arm.Revolute("z"), mass=1.0, inertia=(1, 1, 1))
     run = s.derive().compile().simulate(0.1)
-    with pytest.raises(arm.ParameterError, match="the run of 'wheel' has no state or input of 'slider'"):
+    with pytest.raises(arm.ParameterError, match="the run of 'wheel' has no duration, or no state or input of 'slider'"):
         slider().optimize("F^2", duration=1.0, inputs=["F"], guess=run)
 
 

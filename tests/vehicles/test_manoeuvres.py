@@ -275,7 +275,7 @@ def test_preview_gains_are_those_of_the_whole_riccati_equation() -> None:
     own, points = veh.SharpDriver(path, 20.0, preview=8.0).gains
     assert np.isclose(points.sum(), own[0], rtol=1e-3)
     assert np.isclose((2.0 * np.arange(len(points))) @ points, own[2], rtol=1e-3)
-    with pytest.raises(arm.ModelError, match="two intervals at least"):
+    with pytest.raises(arm.ModelError, match="at least two intervals"):
         veh.SharpDriver(path, 20.0, preview=0.1)
 
 

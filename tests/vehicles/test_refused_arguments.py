@@ -290,7 +290,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
             lambda low=low, high=high, within=within: veh.fastest(
                 lambda v: pytest.fail("driven"), low, high, within=within
             ),
-            "speeds must rise and the step be positive",
+            "0 < low < high and within > 0 are needed",
         )  # type: ignore[misc]
         for low, high, within in ((20.0, 10.0, 0.1), (10.0, 20.0, 0.0), (0.0, 20.0, 0.1))
     },
@@ -308,9 +308,9 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         for value in (0, -1.5, math.nan, math.inf)
     },
     "waves of any length": (lambda: road_profiles("A", [0.0], highest=math.inf), "rise and be finite"),
-    "no waves": (lambda: road_profiles("A", [0.0], waves=0), "one or more whole waves, not 0"),
+    "no waves": (lambda: road_profiles("A", [0.0], waves=0), "a whole number of waves from 1, not 0"),
     **{
-        f"{value} points": (lambda value=value: PathDriver(PATH, points=value), "one or more whole points")  # type: ignore[misc]
+        f"{value} points": (lambda value=value: PathDriver(PATH, points=value), "number of points from 1")  # type: ignore[misc]
         for value in (0, 1.5)
     },
     "version": (lambda: MagicFormula({}, version="4.0"), "version '4.0' of the Magic Formula is not known"),

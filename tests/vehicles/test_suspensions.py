@@ -159,7 +159,7 @@ def test_faults_of_hard_points_are_named() -> None:
         veh.HardPoints(s, "front", DOUBLE_WISHBONE_FRONT, vary=["ball"])
     with pytest.raises(arm.ModelError, match="cannot reach row 1"):
         rig("double wishbone").bump([0.0, 0.5])
-    with pytest.raises(arm.ModelError, match="is no hard point that is a parameter"):
+    with pytest.raises(arm.ModelError, match="is not a parameter of a hard point"):
         rig("double wishbone").hard_point_derivatives(rig("double wishbone").bump([0.0]), "left toe", ["x"])
-    with pytest.raises(arm.ModelError, match="are one place"):
+    with pytest.raises(arm.ModelError, match="are at one place"):
         veh.HardPoints(s, "front", {"p": (0, 0, 0), "q": (0, 0, 0)}).distance("p", "q")

@@ -3,7 +3,8 @@
     (x₀, v, p)  →  x at the samples, ∫ cost dt           forwards
     derivatives of a scalar by these  →  by (x₀, v, p)   backwards: the discrete adjoint, adjoint_loop.py
 
-Numbers are in the model's own units. The steps are given; one compiled loop makes the steps of many runs.
+Numbers are in the model's own units. The caller chooses the steps; one compiled loop makes the steps of many
+runs.
 Contacts, memories that change at steps and, in batches, events are not supported; errors name them.
 """
 
@@ -39,15 +40,15 @@ from armillary.untyped import DataMapping
 STORE = 64 * 2**20  # bytes for the stages of one segment of a run; longer runs have several
 _ROOM = 2**24  # bytes: a smaller array of stages is kept for the thread's next run
 _SEARCHED = 8000  # most nodes for the search for common factors, which saves a quadruped 7 % of operations
-_CLOSINGS = 3  # Newton corrections after a step; each squares the gap of closed loops
-_THREAD = 2_000_000  # operations that are worth a thread
+_CLOSINGS = 3  # Newton corrections of closed loops after a step; each squares the remaining gap
+_THREAD = 2_000_000  # fewest operations for which another thread saves time
 
 
 @dataclass(frozen=True, eq=False)
 class StepGrid:
     """Steps of a run: times at which they begin, their lengths, and the samples to keep.
 
-    ``kept`` has for each number of completed steps the index of the sample, or −1 for none.
+    ``kept[i]`` is the index of the sample after i steps, or −1 if no sample is kept there.
     """
 
     times: np.ndarray
@@ -88,7 +89,7 @@ class HeldInputs(NamedTuple):
 
     @property
     def strides(self) -> dict[str, int]:
-        """Reals from one run, step and stage to the next; 0 if all share one value."""
+        """Numbers of elements from one run, step and stage to the next; 0 where all share one value."""
         rows, steps, stages, inputs = self.values.shape
         sizes = (steps * stages * inputs, stages * inputs, inputs)
         names = ("row_inputs", "step_inputs", "stage_inputs")
@@ -120,8 +121,8 @@ class RunMap:
     ``inputs`` are the names of memories whose values the caller gives, ``parameters`` the names of parameters
     with derivatives, and ``cost`` is an expression that is integrated over time. With ``through_events`` the
     caller runs the pieces between events and applies the jumps itself (``event_jumps.py``). ``width`` is the
-    number of integrated values, ``moved`` the number of further values, which are constant in each step: the
-    directions of a `TangentMap`.
+    number of integrated values. ``moved`` is the number of values that a `TangentMap` needs besides, the
+    directions of inputs and parameters, which are constant in each step.
     """
 
     def __init__(
@@ -163,7 +164,7 @@ class RunMap:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """Rates and corrections of a step, and their pullbacks."""
+        """Rates, the correction of the states after a step (``settle``), and their pullbacks."""
         equations, owner = self.equations, self.equations.system.identity
         states = [p.symbol for p in self.states]
         weights = [symbol(f"weight_{i + 1}", "variable", owner=owner) for i in range(len(self._rates))]
@@ -183,7 +184,7 @@ class RunMap:
         return ModelFunctions(equations, made, weights, search=search, per_state=per_state)
 
     def hold(self, values: np.ndarray | None = None) -> HeldInputs:
-        """Return held inputs from an array: inputs, steps × inputs, or runs × steps × inputs."""
+        """Return held inputs from an array with the axes inputs, steps × inputs, or runs × steps × inputs."""
         m = len(self.inputs)
         given = np.zeros((1, 1, 1, m)) if values is None else np.asarray(values, dtype=float)
         if given.ndim < 4:
@@ -199,7 +200,10 @@ class RunMap:
         memory: np.ndarray | None = None,
         moves: np.ndarray | None = None,
     ) -> Motion:
-        """Return samples of runs from rows of states; ``parameters``, in stated units, may vary by run."""
+        """Return samples of the runs that start at the rows of ``start``.
+
+        ``parameters`` are in stated units and may vary by run; ``moves`` are directions for a `TangentMap`.
+        """
         work = self._arrays(start, grid, held, parameters, memory)
         work["moves"] = np.zeros((len(start), 1)) if moves is None else np.ascontiguousarray(moves)
         self._call("run_rows", work, len(start), grid, 0)
@@ -218,8 +222,8 @@ class RunMap:
     ) -> MotionGradient:
         """Return the samples, and the derivatives of a scalar by start, inputs and parameters.
 
-        Given are the scalar's derivatives by the samples, ``seeds`` (runs × samples × states), and by ∫ cost
-        dt, ``cost_seed``; ``store`` is the number of bytes for kept stages.
+        ``seeds`` (runs × samples × states) are the scalar's derivatives by the samples, ``cost_seed`` its
+        derivative by ∫ cost dt; ``store`` is the number of bytes for kept stages.
         """
         work = self._arrays(start, grid, held, parameters, memory)
         work |= self._gradient_arrays(work, seeds, cost_seed)
@@ -291,7 +295,7 @@ class RunMap:
         }
 
     def _call(self, entry: str, arrays: dict[str, np.ndarray], rows: int, grid: StepGrid, store: int) -> None:
-        """Call a loop, shared by several threads if it takes long."""
+        """Call a loop, with its rows divided among several threads if it takes long."""
         operations = self.functions.operations["pull" if store else "rates"].total
         every = operations * self.tableau.stages * max(len(grid.lengths), 1)
         threads = max(1, min(processors(), rows, rows * every // _THREAD))
@@ -313,7 +317,7 @@ class RunMap:
     def _work(
         self, arrays: dict[str, np.ndarray], first: int, last: int, grid: StepGrid, store: int
     ) -> dict[str, int | np.ndarray]:
-        """Return the fields of a loop over some rows; empty arrays get an element, to have an address."""
+        """Return the fields of a loop over some rows; empty arrays get one element, to have an address."""
         f, t = self.functions, self.tableau
         n, m, p, s, steps = (
             self.width, len(self.inputs), len(self.parameters), t.stages, len(grid.lengths),
@@ -381,9 +385,9 @@ def _gradient(arrays: dict[str, np.ndarray]) -> MotionGradient:
 class TangentMap(RunMap):
     """Runs together with their derivative ẋ along one direction; the states are x and ẋ side by side.
 
-        k̇ᵢ = f_x ẋᵢ + f_v v̇ᵢ + f_p ṗ
+        k̇ᵢ = f_x ẋᵢ + f_v v̇ᵢ + f_p ṗ        for the rates kᵢ of stage i
 
-    The argument ``moves`` of ``run`` has v̇ and ṗ for each step.
+    A dot is the derivative along the direction. The argument ``moves`` of ``run`` has v̇ and ṗ for each step.
     """
 
     def __init__(self, of: RunMap) -> None:
@@ -399,7 +403,7 @@ class TangentMap(RunMap):
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """Rates and corrections with their changes."""
+        """Rates and corrections, with their derivatives along the direction."""
         made = {"rates": self._rates} | ({} if self._settled is None else {"settle": list(self._settled)})
         search = len(operands_first(self._rates)) <= _SEARCHED
         per_state = {p.symbol: self._moving[p.symbol] for p in self.states}
@@ -409,7 +413,7 @@ class TangentMap(RunMap):
 
 
 def check_differentiable(equations: DerivedEquations, *, through_events: bool = False) -> None:
-    """Raise an error that names a part of the model for which a run has no adjoint.
+    """Raise an error if a part of the model does not permit the adjoint of a run; the error names the part.
 
     Events that change the motion are such parts, unless the caller handles them (``through_events``).
     """
@@ -446,9 +450,9 @@ def check_differentiable(equations: DerivedEquations, *, through_events: bool = 
 def _improved_rates(equations: DerivedEquations) -> list[Expr]:
     """Return the rates of the optimised program, with constants expanded in parameters.
 
-    The pullback of these rates takes 8 % less time (a quadruped) than the pullback of the rates as they were
-    derived. Minus signs are moved out of intermediate values, so that legs which differ by signs share vector
-    operations.
+    For a quadruped, the pullback of these rates takes 8 % less time than that of the rates before
+    optimisation. Minus signs are moved out of intermediate values, so that limbs whose expressions differ
+    only by signs share vector operations.
     """
     program = equations.program
     constants = dict(zip(program.constants, program.precompute.results, strict=True))
@@ -456,7 +460,10 @@ def _improved_rates(equations: DerivedEquations) -> list[Expr]:
 
 
 def _settled_states(equations: DerivedEquations) -> tuple[Expr, ...] | None:
-    """Return all states after a step's corrections (closed loops, unit quaternions); None without these."""
+    """Return all states after a step's corrections (closed loops, unit quaternions).
+
+    Return None if the model needs no corrections.
+    """
     t = equations.targets
     if not t.renewed and not t.corrected:
         return None

@@ -1,21 +1,21 @@
 """Runs of explicit Runge–Kutta methods, and their discrete adjoints, as compiled loops over many runs.
 
-A step k of length h from x to x⁺, with its own inputs v, running cost z and the map π that normalises Euler
-parameters and closes loops, is
+A step of length h from x to x⁺, with inputs vᵢ at its stages, is
 
     kᵢ = f( t + cᵢ h, x + h Σⱼ aᵢⱼ kⱼ, vᵢ ),   y = x + h Σᵢ bᵢ kᵢ,   x⁺ = π(y)
 
-Backwards, from the derivative λ⁺ of a scalar by x⁺ to the derivative λ by x:
+The map π normalises Euler parameters and closes loops. A running cost is integrated as one more state. The
+backward step computes λ, the derivative of a scalar by x, from λ⁺, its derivative by x⁺:
 
     λ = (∂π/∂y)ᵀ λ⁺,   μᵢ = h ( bᵢ λ + Σⱼ aⱼᵢ νⱼ ),   νᵢ = (∂f/∂x)ᵀ μᵢ,   λ ← λ + Σᵢ νᵢ
 
-Contributions to the derivatives by inputs and parameters are (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺. This
-is the exact derivative of the discrete steps, not an approximation of the continuous adjoint equation.
+Contributions to the derivatives by inputs and parameters are (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺. These
+equations are the exact derivative of the discrete steps, not a discretised continuous adjoint equation.
 Source: Hager (2000), Runge–Kutta methods in optimal control and the transformed adjoint system; Griewank and
 Walther (2008), Evaluating Derivatives, 12 (checkpoints).
 
 A run is cut into segments. The forward pass keeps the state at the beginning of each segment, and the states
-of all stages in the last one; the backward pass repeats each of the other segments once.
+of all stages in the last segment; the backward pass repeats each of the other segments once.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LAYOUT = RoutineLayout(
     numbers=(
         *("rows", "steps", "states", "costs", "inputs", "parameters", "stages", "settles"),
         *("segment", "segments", "samples", "row_constants"),
-        "moved",  # numbers of a step after the state: directions of inputs and parameters, for tangents
-        *("row_inputs", "step_inputs", "stage_inputs"),  # strides in reals, 0 if shared
+        "moved",  # number of values that follow the state: for tangents, directions of inputs and parameters
+        *("row_inputs", "step_inputs", "stage_inputs"),  # strides in elements, 0 if shared
     ),
     addresses=(
         *("rates", "pull", "settle", "settle_pull"),  # functions of the model
@@ -50,10 +50,10 @@ ENTRIES = ("run_rows", "pull_rows", "keep_one", "back_one")
 
 
 def loop_text(method: Method) -> str:
-    """Return the LLVM text of the loops, functions of the fields.
+    """Return the LLVM text of the loops, which are functions of the fields of `LAYOUT`.
 
-    ``run_rows`` runs forwards, ``pull_rows`` forwards and back; for a single run ``keep_one`` and
-    ``back_one`` are the two passes separately.
+    ``run_rows`` makes the forward pass of many runs, ``pull_rows`` the forward and the backward pass.
+    ``keep_one`` and ``back_one`` are the two passes for a single run.
     """
     module = IRModule()
     step, back = _step(module, method), _step_back(module)
@@ -70,7 +70,10 @@ def adjoint_loops(method: Method) -> RoutineMethod:
 
 
 def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
-    """Emit: put inputs of a stage into the memory, held directions after the state; return the offset."""
+    """Emit: write a stage's inputs into the memory, and the directions behind the state.
+
+    Return the offset of these inputs in ``held``.
+    """
     moves, place = f.vector("moves"), f.vector("place")
     with f.each(f["moved"]) as j:
         place[f["states"] + j] = moves[(row * f["steps"] + k) * f["moved"] + j]
@@ -82,12 +85,12 @@ def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
 
 
 def _stored_state(f: Routine, slot: Value, i: Value) -> Span:
-    """Return the kept state of stage i in a slot; beyond the stages, a state before a correction."""
+    """Return the kept state of stage i in a slot; an i beyond the stages is a state before a correction."""
     return Span(f, f.vector("stored").at((slot * (f["stages"] + f["settles"]) + i) * f["states"]))
 
 
 class _KeptSteps(StepRoutine):
-    """The function of (row, k, slot) that advances ``x`` by step k; a slot ≥ 0 keeps its stages."""
+    """The function of (row, k, slot) that advances ``x`` by step k and, if slot ≥ 0, keeps its stages."""
 
     evaluated = 0  # stages of the step that is being written
 
@@ -166,7 +169,7 @@ def _step_back(module: IRModule) -> Routine:
 
 
 def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> None:
-    """Emit: add the parts of a pullback for inputs and parameters to their derivatives."""
+    """Emit: add the inputs' and parameters' parts of a pullback to the derivatives by these."""
     n, m, by_inputs = f["states"], f["inputs"], f.vector("by_inputs")
     with f.each(m) as j:
         by_inputs[first + j] = by_inputs[first + j] + found[n + j]
@@ -194,7 +197,7 @@ def _sample(f: Routine, row: Value, k: Value) -> None:
 
 
 def _seed(f: Routine, row: Value, k: Value) -> None:
-    """Emit: add the derivative by the state after k steps, if it is a sample."""
+    """Emit: if the state after k steps is a sample, add the scalar's derivative by it (``seeds``) to λ."""
     place, back = f.index("kept", k), f.vector("back")
     with f.when(place >= 0):
         own = f.vector("seeds", (row * f["samples"] + place) * f["states"])

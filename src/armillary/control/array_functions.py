@@ -5,9 +5,9 @@
     step       (x, v, p)         → x after one step with v held
     run        (x, v₀ … v_N, p)  → x at the start and after each step
 
-Arrays may have any leading axes: their elements are runs of one compiled loop. The bridges to JAX and PyTorch
-call these functions. All numbers but outputs are in the model's own units. Arguments of single precision are
-computed in double precision; results are then single.
+Arrays may have any leading axes, over which one compiled loop runs. The bridges to JAX and PyTorch call these
+functions. All numbers but outputs are in the model's own units. Arguments in single precision are converted
+to double precision for the computation, and the results back to single.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Pulled(NamedTuple):
 class ArrayFunction(NamedTuple):
     """A function of arrays (t, x, v, p) with its derivatives.
 
-    ``pull`` is its pullback, a function of (t, x, v, p, weights), and ``push`` its derivative along a
-    direction, of (t, x, v, p, ẋ, v̇, ṗ). ``shape`` returns the shape of the results from the shape of v, both
-    without leading axes.
+    ``pull`` is its pullback, a function of (t, x, v, p, weights). ``push`` is its derivative along a
+    direction (ẋ, v̇, ṗ), a function of (t, x, v, p, ẋ, v̇, ṗ). ``shape`` returns the shape of the results
+    from the shape of v, both without leading axes.
     """
 
     value: Callable[..., np.ndarray]
     pull: Callable[..., Pulled]
     push: Callable[..., np.ndarray]
     shape: Callable[[tuple[int, ...]], tuple[int, ...]]
-    inputs: int  # axes of v without leading ones
+    inputs: int  # number of axes of v without the leading ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +73,8 @@ class LibraryFunctions:
         step(x, v, p, t)          x after a step with v held
         run(x, v, p, t)           x at the start and after each step, for rows of v
 
-    v and p may be left out: inputs as at the start of a run, parameters by their defaults. A run without v
-    takes ``steps=``. ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements,
+    v and p may be left out: inputs then have their initial values, and parameters their defaults. A run
+    without v takes ``steps=``. ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements,
     ``start`` is the described initial state and ``defaults`` are the parameters' values, as NumPy arrays.
     """
 
@@ -146,7 +146,7 @@ class ArrayFunctions:
 
     @property
     def rates(self) -> ArrayFunction:
-        """ẋ."""
+        """The rates ẋ of the states."""
         n = len(self.states)
         return ArrayFunction(self._rates, self._pull_rates, self._push_rates, lambda v: (n,), 1)
 
@@ -158,7 +158,7 @@ class ArrayFunctions:
 
     @property
     def step(self) -> ArrayFunction:
-        """The state after a step."""
+        """The state after one step with v held."""
         n = len(self.states)
         return ArrayFunction(self._step, self._pull_step, self._push_step, lambda v: (n,), 1)
 
@@ -265,11 +265,11 @@ class ArrayFunctions:
                 )
 
     def default_inputs(self, name: str, steps: int | None) -> np.ndarray:
-        """Return the inputs at the start of a run, once or, for ``run``, for each step."""
+        """Return the initial values of the inputs: one row or, for ``run``, a row for each step."""
         if name != "run":
             return self.held
         if steps is None:
-            raise ArmillaryError("run: give v with a row for each step, or steps= for inputs that stay")
+            raise ArmillaryError("run: give v with a row for each step, or steps= for constant inputs")
         return np.tile(self.held, (count(steps, "steps"), 1))
 
     def _values(self, p: np.ndarray, rows: int) -> DataTable | None:
@@ -343,7 +343,7 @@ def _side_by_side(moves: Sequence[np.ndarray]) -> np.ndarray:
 def checked_time(t: object) -> float:
     """Return t as a plain number: the functions have no derivatives by time."""
     try:
-        found = float(t)  # type: ignore[arg-type]  # whatever is no number raises
+        found = float(t)  # type: ignore[arg-type]  # raises for anything but a number
     except (TypeError, ValueError) as error:
         raise ArmillaryError("t must be a plain number: there are no derivatives by time") from error
     if not isfinite(found):

@@ -51,10 +51,11 @@ def make_callback(
     jacobian: Derivative | None = None,
     reverse: Derivative | None = None,
 ) -> LibraryObject:
-    """Return a function of CasADi that calls one of Python, which returns the elements of sparse results.
+    """Return a CasADi function that calls the Python function ``call``.
 
-    ``jacobian`` and ``reverse`` make the functions of the derivatives, with names that CasADi chooses.
-    CasADi holds no reference to a callback: keep the result.
+    ``call`` returns the structural nonzeros of each result. ``jacobian`` and ``reverse`` make the functions
+    of the derivatives, with names that CasADi chooses. CasADi holds no reference to a callback: the caller
+    must keep the returned object.
     """
 
     class Function(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
@@ -265,12 +266,12 @@ def to_casadi(
 ) -> CasadiFunctions:
     """Return CasADi functions of (t, x, v, p): the states' rates and the outputs.
 
-    ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
-    ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
+    ``inputs`` names the inputs (``s.input``) that form v, by default all; other inputs keep their defaults.
+    ``outputs`` selects outputs as in ``with_sensitivities``. Numbers are in the model's own units.
 
-    ``kind``: "expressions" (SX), which CasADi differentiates; or "external", which call our compiled code
-    and have its exact Jacobians, adjoints and Hessians. The latter have the parameters named by
-    ``parameters`` in p, the others at their defaults, and may hold tables and functions of your own.
+    ``kind`` is "expressions" (SX), which CasADi differentiates, or "external": functions that call compiled
+    code and have exact Jacobians, adjoints and Hessians. In external functions p consists of the parameters
+    named by ``parameters``, the others have their defaults, and the model may have tables and user functions.
     """
     one_of(kind, KINDS, "kind=")
     casadi = require("casadi", extra="casadi", purpose="to make functions of CasADi")
@@ -278,7 +279,9 @@ def to_casadi(
     if kind == "external":
         return _external(casadi, equations, inputs, outputs, parameters)
     if parameters is not None:
-        raise ParameterError("parameters= is for kind='external'; functions of expressions have them all")
+        raise ParameterError(
+            "parameters= is for kind='external'; functions of kind='expressions' take all parameters"
+        )
     system, program = equations.system, equations.program
     known = [name for name, m in system.memories.items() if m.input]
     names = known if inputs is None else [str(name) for name in several(inputs, "inputs=")]

@@ -3,7 +3,9 @@
     step_rows    x ← RK4(x, v) in ``parts`` equal parts, row by row
     roll         v_k = clip(v̄_k + α d_k + K_k (x_k − x̄_k)),   x_{k+1} = RK4(x_k, v_k)
 
-The loops are built once for all systems; the rates of a model are called by their address.
+In a rollout of iLQR, x̄ and v̄ are the motion found last, d_k are offsets of the inputs, K_k gains, and α is
+the fraction of the offsets that is tried. The loops are built once for all systems; they call the rates of a
+model by their address.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def step_rows(
     h: float,
     parts: int,
 ) -> None:
-    """Advance rows of states ``x`` by ``h``, in place. Constants: one row for all, or a row for each."""
+    """Advance the rows of states ``x`` by ``h``, in place; ``constants`` has one row for all or one each."""
     rows, n = x.shape
     many = constants.ndim == 2
     own, held = np.zeros(max(constants.shape[-1], 1)), np.array(memory, dtype=float, ndmin=1)
@@ -110,12 +112,14 @@ def prepare_rollouts(
     weights: tuple[np.ndarray, np.ndarray, np.ndarray],
     sizes: np.ndarray,
 ) -> PreparedRoutine:
-    """Return the rollouts of ``shape`` (steps, states, inputs) for all α, which ``sizes`` has.
+    """Return a prepared loop that makes a rollout for each α in ``sizes``.
 
-    A call takes the place x̄, v̄ and the law d, K; motions[:, 0] is the start, and ``settings`` are the step
-    and the time of the start. It finds ``motions``,
-    sizes × (steps + 1) × states, the inputs ``held``, sizes × steps × inputs, and ``costs`` by the
-    ``weights`` Q, R and S about the ``target``.
+    ``shape`` is (steps, states, inputs), and ``limits`` are the lowest and highest inputs.
+
+    A call reads the motion x̄, v̄ from ``x`` and ``v``, the law from ``d`` and ``K``, the start from
+    motions[:, 0], and the step and the start time from ``settings``. It computes ``motions`` (sizes ×
+    (steps + 1) × states), the inputs ``held`` (sizes × steps × inputs), and ``costs`` by the ``weights`` Q, R
+    and S about the ``target``.
     """
     (N, n, m), rows = shape, len(sizes)
     work: dict[str, int | np.ndarray] = {

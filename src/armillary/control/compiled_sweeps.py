@@ -4,10 +4,11 @@
     sweep_back      the quadratic model of the cost, from the last knot to the first; offsets d and gains K
 
 The loops are built once for all systems. The derivatives of all steps are independent, so each stage is one
-call of the model's loop over points. This returns the rates and the elements of their Jacobian, for several
-steps in one vector. Rows of matrices consist of whole vectors: a row of derivatives by [x, v] has the
-derivatives by x, padded with zeros, then those by v, padded likewise. For a six-axis arm and 30 steps the
-derivatives take 0.68 of the time of calls point by point with rows of single numbers, the sweep 0.56.
+call of the model's loop over points. This loop computes the rates and the elements of their Jacobian, for
+several steps in one vector register. Rows of matrices are padded to whole registers: a row of derivatives by
+[x, v] has the derivatives by x, padded with zeros, then the derivatives by v, padded likewise. For a six-axis
+arm and 30 steps, the derivatives take 68 % and the sweep 56 % of the time of loops without padding that call
+the model for one point at a time.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ SWEEP = RoutineLayout(
 
 
 def pad(count: int) -> int:
-    """Return the length of a row of whole vectors for some numbers."""
+    """Return ``count`` rounded up to whole vector registers."""
     lanes = register_doubles()
     return -(-count // lanes) * lanes
 
 
 def pad_rows(values: np.ndarray, *parts: int) -> np.ndarray:
-    """Return rows of numbers with each of their consecutive ``parts`` padded by zeros."""
+    """Return rows of numbers in which each of the consecutive parts, of these lengths, is padded by zeros."""
     found = np.zeros((*values.shape[:-1], sum(map(pad, parts))))
     before = to = 0
     for size in parts:
@@ -85,11 +86,12 @@ def prepare_step_derivatives(
     shape: tuple[int, int, int],
     h: float,
 ) -> PreparedRoutine:
-    """Return the derivatives of steps of length h, of ``shape`` (steps, states, inputs).
+    """Return a prepared loop for the derivatives of steps of length h; ``shape``: (steps, states, inputs).
 
     ``slopes`` is the address of the model's loop over points, ``inputs`` are the indices of inputs in the
-    memory. A call takes t, x and v of each step; it finds the ``ends`` of the steps and their derivatives by
-    [x, v], ``found``: steps × states × padded row.
+    memory, and ``pattern`` has the rows and columns of the Jacobian's elements. A call reads t, x and v of
+    each step. It computes the states after the steps, ``ends``, and their derivatives by [x, v], ``found``:
+    steps × states × padded row.
     """
     N, n, m = shape
     wide = pad(n) + pad(m)
@@ -121,12 +123,12 @@ def prepare_sweep(
     slopes: np.ndarray,
     curved: bool,
 ) -> PreparedRoutine:
-    """Return the sweep backwards over ``shape`` (steps, states, inputs); ``weights`` are Q, R and S.
+    """Return the prepared backward sweep; ``shape``: (steps, states, inputs), ``weights``: Q, R and S.
 
-    A call takes the settings (h, regularisation), x, v and, if ``curved``, second derivatives of the rates:
-    steps × rates × variables × variables. The steps' derivatives by [x, v] are read from ``slopes``, in
-    padded rows. It finds offsets d, gains K in padded rows, and ``found``: [1 or, if v has no minimum, 0;
-    slope and curvature of the expected decrease].
+    A call reads the settings (h, regularisation), x, v, the steps' derivatives by [x, v] in ``slopes``
+    (padded rows) and, if ``curved``, second derivatives of the rates (steps × rates × variables × variables).
+    It computes offsets d, gains K (padded rows) and ``found``: [1, or 0 if the quadratic model has no minimum
+    in v; slope and curvature of the expected decrease].
     """
     N, n, m = shape
     Q, R, S = (pad_rows(w, len(w)) for w in weights)
@@ -148,22 +150,22 @@ def prepare_sweep(
 
 
 class _Matrices(Routine):
-    """A routine whose matrices have rows of whole vectors, by ``row``; other spans are of numbers."""
+    """A routine with two kinds of spans: ``row`` gives whole vector registers, ``vector`` single numbers."""
 
     def vector(self, field: str, first: Value | None = None) -> Span:
         found = Span(self, self[field].raw, single=True)
         return found if first is None else Span(self, found.at(first), single=True)
 
     def row(self, field: str, first: Value) -> Span:
-        """Return the vectors of a field from a number on, which is a multiple of their length."""
+        """Return the registers of a field from number ``first`` on, a multiple of their length."""
         return Span(self, self.vector(field).at(first))
 
     def row_length(self, count: Value) -> Value:
-        """Return the length of a row."""
+        """Return the length of a padded row of ``count`` numbers."""
         return self.vectors_of(count) * self.lanes
 
     def vectors_of(self, count: Value) -> Value:
-        """Return the number of vectors in a row."""
+        """Return the number of registers in a padded row of ``count`` numbers."""
         return (count + (self.lanes - 1)).whole_quotient(self.whole(self.lanes))
 
     def zero(self) -> Local:
@@ -209,15 +211,15 @@ def steps_text(lanes: int) -> str:
                 rate = out[k * width + i]
                 ends[k * n + i] = ends[k * n + i] + h * stage.weight * rate
                 place[k * n + i] = x[k * n + i] + h * stage.ahead * rate
-            _bend(f, k, wide)
+            _chain_derivatives(f, k, wide)
             first = k * n * wide
             _advance(f, k, first, h * stage.weight, h * stage.ahead, bool(stage.ahead))
     f.give()
     return str(module)
 
 
-def _bend(f: _Matrices, k: Value, wide: Value) -> None:
-    """Emit A S + [0, B] for one step, into ``bent``: vector by vector, each a sum over a row's elements."""
+def _chain_derivatives(f: _Matrices, k: Value, wide: Value) -> None:
+    """Emit A S + [0, B] for one step, into ``bent``: each register is a sum over the elements of one row."""
     n = f["states"]
     bent, elements = f.vector("bent"), f.vector("out", k * (n + f["elements"]) + n)
     with f.each(n) as i:
@@ -280,7 +282,10 @@ def sweep_text(lanes: int) -> str:
 
 
 def _expand(f: _Matrices, k: Value) -> None:
-    """Emit the quadratic model of the cost to go in x and v of one knot."""
+    """Emit the quadratic model, in x and v of knot k, of the cost from this knot on.
+
+    Given are G = ∂φ/∂[x, v] and the cost from the next knot on, with Hessian P and gradient p.
+    """
     n, m = f["states"], f["inputs"]
     nx, nv = f.row_length(n), f.row_length(m)
     wide, of_x, of_v = nx + nv, f.vectors_of(n), f.vectors_of(m)
@@ -298,7 +303,7 @@ def _expand(f: _Matrices, k: Value) -> None:
     def pull_back(
         field: str, i: Value, column: Value, weight: str | None, count: Value, skipped: Value
     ) -> None:
-        """Emit a row of Gᵀ P G, by vectors of PF after ``skipped`` numbers, with h times a weight's row."""
+        """Emit row i of Gᵀ P G + h W: a column of G times PF = P G, without its ``skipped`` columns."""
         own = f.row(field, i * count * f.lanes)
         with f.each(count) as q:
             total = f.zero()
@@ -342,7 +347,7 @@ def _expand(f: _Matrices, k: Value) -> None:
 
 
 def _add_curvatures(f: _Matrices, k: Value) -> None:
-    """Emit: add the price-weighted second derivatives of the rates to the quadratic model."""
+    """Emit: add the second derivatives of the rates, weighted by h p, to the quadratic model."""
     n, m = f["states"], f["inputs"]
     nx, nv, wide = f.row_length(n), f.row_length(m), n + m
     h, p = f.vector("settings")[0], f.vector("p")
@@ -359,7 +364,7 @@ def _add_curvatures(f: _Matrices, k: Value) -> None:
 
 
 def _gains(f: _Matrices, k: Value) -> None:
-    """Emit K for the inputs that are not at a limit: all columns at once, row by row."""
+    """Emit the gains K, which are zero for inputs at a limit; each operation is on a whole row of K."""
     n, m, C, free = f["states"], f["inputs"], f.vector("chol"), f.vector("free")
     wide, count = f.row_length(n), f.vectors_of(n)
 
@@ -391,7 +396,10 @@ def _gains(f: _Matrices, k: Value) -> None:
 
 
 def _update(f: _Matrices, k: Value) -> None:
-    """Emit the cost to go before the knot, symmetric by its lower triangle, and the expected decrease."""
+    """Emit P and p of the cost from knot k on, and the expected decrease of the cost.
+
+    The lower triangle of P is copied to the upper one, so that P stays symmetric.
+    """
     n, m = f["states"], f["inputs"]
     nx, nv, count = f.row_length(n), f.row_length(m), f.vectors_of(n)
     Qv, Qvv, Qvx = f.vector("Qv"), f.vector("Qvv"), f.vector("Qvx")
@@ -445,7 +453,7 @@ def _cholesky_text(module: IRModule) -> Routine:
 
 
 def _solve_text(module: IRModule) -> Routine:
-    """Emit: solve for ``side`` with the factors of `_cholesky_text`; zero for inputs that are not free."""
+    """Emit: solve for ``side`` with the factors of `_cholesky_text`; set inputs that are not free to zero."""
     f = routine(module, SWEEP, "solve_free", NOTHING)
     m, C, b, free = f["inputs"], f.vector("chol"), f.vector("side"), f.vector("free")
     with f.each(m) as i:
@@ -464,7 +472,10 @@ def _solve_text(module: IRModule) -> Routine:
 
 
 def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
-    """Emit: minimise ½ dᵀ A d + Qvᵀ d in limits by projected Newton steps; return 0 if A is not definite."""
+    """Emit: minimise ½ dᵀ A d + Qvᵀ d within limits by projected Newton steps.
+
+    The function returns 0 if A is not positive definite.
+    """
     f = routine(module, SWEEP, "box_step", WHOLE, WHOLE)
     k, m = f.argument(1), f["inputs"]
     A, Qv, side, free = f.vector("pushed"), f.vector("Qv"), f.vector("side"), f.vector("free")
@@ -505,7 +516,7 @@ def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
     return f
 
 
-_FILES = [Path(__file__)]  # cached code depends on it
+_FILES = [Path(__file__)]  # if this file changes, cached machine code is not used
 
 
 @cache

@@ -1,13 +1,14 @@
-"""The restoration of a search: the least violation of all rows, near the point where the search stopped.
+"""The restoration phase of a search for an optimum: least violation of the constraints c(x) = 0.
 
     minimise ρ Σ (p + n) + ½ ζ ‖D (x − x_R)‖²   subject to  c(x) − p + n = 0,  p ≥ 0,  n ≥ 0,  bounds of x
 
-The same interior point solves it (``interior_point.py``). The blocks of p and n in the matrix of a step are
-diagonal. They are eliminated, which adds 1/Σ_p + 1/Σ_n to the diagonal of the rows; so the matrix has the
-same pattern as in the search itself.
+x_R is the point where the search stopped, and the elements of c are called rows. The same interior-point
+method solves this program (``interior_point.py``). In the matrix of its step the blocks Σ_p and Σ_n of p and
+n are diagonal. They are eliminated, which adds 1/Σ_p + 1/Σ_n to the diagonal of the rows; so the matrix has
+the same pattern as in the search itself.
 
 Source: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm,
-section 3.3, with its ρ, ζ and first p and n.
+section 3.3, from which ρ, ζ and the starting values of p and n are taken.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _PENALTY = 1e3  # ρ
 
 
 class ElasticProgram:
-    """A scaled program whose rows may be violated, at a price; its variables are [x, p, n]."""
+    """A scaled program whose rows may be violated at a cost; its variables are [x, p, n]."""
 
     def __init__(self, of: ScaledProgram, centre: np.ndarray, mu: float) -> None:
         n, m = of.size, of.rows
@@ -38,19 +39,19 @@ class ElasticProgram:
         self._centre, self._near = centre, np.sqrt(mu) / np.maximum(1.0, np.abs(centre)) ** 2
 
     def enter(self, x: np.ndarray) -> np.ndarray:
-        """Return the variables; they have no other units."""
+        """Return the variables unchanged: they are scaled already."""
         return x
 
     def leave(self, x: np.ndarray) -> np.ndarray:
-        """Return the variables."""
+        """Return the variables unchanged."""
         return x
 
     def enter_multipliers(self, y: np.ndarray) -> np.ndarray:
-        """Return the multipliers."""
+        """Return the multipliers unchanged."""
         return y
 
     def leave_multipliers(self, y: np.ndarray) -> np.ndarray:
-        """Return the multipliers."""
+        """Return the multipliers unchanged."""
         return y
 
     def whole(self, x: np.ndarray) -> np.ndarray:
@@ -60,13 +61,13 @@ class ElasticProgram:
         return z
 
     def start(self, c: np.ndarray, mu: float) -> np.ndarray:
-        """Return x_R with the p and n that are best for a barrier parameter, where the rows are c."""
+        """Return the start [x_R, p, n]: p and n are optimal for the barrier parameter mu and the rows c."""
         half = (mu - _PENALTY * c) / (2 * _PENALTY)
         n = half + np.sqrt(half**2 + mu * c / (2 * _PENALTY))
         return np.concatenate([self._centre, c + n, n])
 
     def values(self, x: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the cost and the rows."""
+        """Return the cost and the values of the rows; ``whole`` returned ``z``."""
         own = z[self._x]
         _, c = self.of.values(own, self.of.whole(own))
         away = own - self._centre
@@ -81,7 +82,7 @@ class ElasticProgram:
         return gradient, np.concatenate([self.of.slopes(self.of.whole(own))[1], self._signs])
 
     def hessian(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the elements of the Hessian of y·c; ``factor`` adds that of the cost."""
+        """Return the elements of the Hessian of y·c; ``factor`` adds the Hessian of the cost."""
         return self.of.hessian(self.of.whole(z[self._x]), y, 0.0)
 
     def factor(
@@ -95,7 +96,7 @@ class ElasticProgram:
         return Inertia(found.positive + 2 * self.rows, found.negative, found.zero)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """Return the solution with the last factors."""
+        """Return the solution [x, p, n, y] for a right-hand side, by the last factors."""
         by_p, by_n = self._price
         rest = right[self.size :] + right[self._p] / by_p - right[self._n] / by_n
         found = self.of.solve(np.concatenate([right[self._x], rest]))

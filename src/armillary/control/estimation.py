@@ -5,7 +5,7 @@
 φ is RK4 over the time between two measurements, in parts of at most ``step``; measured inputs are
 interpolated linearly. W is the intensity of white noise on the rates, and Φ the derivative of the state at
 the next measurement by the state at the instant of the noise. The extended filter uses exact derivatives of φ
-and h; the unscented filter sends 2 n + 1 points through both, and has Φ at their mean. The smoother goes back
+and h; the unscented filter evaluates φ and h at 2 n + 1 points, and Φ at their mean. The smoother goes back
 from the last measurement to the first.
 
 Sources: Särkkä, Bayesian Filtering and Smoothing (2013), algorithms 5.4 (EKF), 5.14 (UKF), 9.1 and 9.3
@@ -40,8 +40,8 @@ class Estimate:
     """Estimated states at the times of measurements, in stated units.
 
     ``run`` has all outputs of the model at the estimates and ``covariance`` the covariances of their errors.
-    ``innovations`` are the measurements less their predictions, ``innovation_covariance`` their expected
-    covariances. ``smoothed`` is the estimate from all data, if it was requested.
+    ``innovations`` are the measurements minus their predictions, ``innovation_covariance`` the expected
+    covariances of the innovations. ``smoothed`` is the estimate from all data, if it was requested.
     """
 
     run: Run
@@ -97,7 +97,7 @@ def estimate(
     measurements. ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the
     states' rates, ``measurement`` the covariance of the outputs, ``covariance`` the covariance of the
     ``initial`` state: numbers, numbers by name, diagonals or matrices. ``step`` is the longest step
-    between measurements.
+    between measurements, by default the shortest interval between two measurements.
     """
     one_of(method, METHODS, "method=")
     problem = _Problem(model, data, outputs, inputs, process, measurement, step, parameters)
@@ -171,7 +171,7 @@ class _Problem:
                 raise ParameterError(f"estimate: the data have no column '{name}'")
         time = reals(columns["time"], "time of the data")
         if time.ndim != 1 or len(time) < 2 or not np.all(np.diff(time) > 0):
-            raise ParameterError("estimate: the times of the data must increase, and be two at least")
+            raise ParameterError("estimate: the data need at least two times, in increasing order")
         rows = {n: reals(columns[n], f"'{n}' of the data") for n in (*self.outputs, *self.inputs)}
         for name, column in rows.items():
             if column.shape != time.shape:
@@ -192,9 +192,9 @@ class _Problem:
         return x
 
     def advance_with_derivative(self, k: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a state advanced from measurement k to the next, its derivative by the first, and its noise.
+        """Return the state at measurement k + 1, its derivative by the state at k, and its noise covariance.
 
-        Over a part with the derivative F = I + D the noise has, with Φ linear in time,
+        A part of length h whose end has the derivative I + D by its start adds, with Φ linear in time,
 
             ∫ Φ W Φᵀ dt = h (W + (D W + W Dᵀ) / 2 + D W Dᵀ / 3)
         """
@@ -214,7 +214,7 @@ class _Problem:
         h = (self.time[k + 1] - self.time[k]) / parts
         found = []
         for i in range(parts):
-            share = (i + 0.5) / parts  # the input in the middle of the part
+            share = (i + 0.5) / parts  # the input is interpolated to the middle of the part
             v = self.v[k] + share * (self.v[k + 1] - self.v[k])
             found.append((float(self.time[k] + i * h), np.broadcast_to(v, (rows, len(v))), float(h)))
         return found
@@ -236,7 +236,11 @@ class _Problem:
     def correct(
         self, k: int, x: np.ndarray, P: np.ndarray, y: np.ndarray, S: np.ndarray, across: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return state and covariance after measurement k, and the innovation; NaN values are ignored."""
+        """Return state and covariance after measurement k, and the innovation.
+
+        Arguments are the predictions: the state x with covariance P, the outputs y with covariance S, and
+        the covariance ``across`` of x with y. Measured values that are NaN are ignored.
+        """
         e = self.y[k] - y
         known = np.isfinite(e)
         if not known.any():
@@ -261,7 +265,7 @@ class _Problem:
     def estimate(
         self, model: CompiledModel, track: _Track, method: str, parameters: DataMapping | None
     ) -> Estimate:
-        """Return a track in stated units, with a run at the estimates."""
+        """Return the estimates of a track in stated units, with a run that has all outputs at them."""
         self.check_finite(track.x, track.P)
         info = {"method": method}
         run = motion_run(model, self.time, track.x, self.plant.memory(self.v), parameters, info)
@@ -289,7 +293,7 @@ class _Extended:
                 across = P @ F.T
                 P = F @ across + noise
                 x = predicted
-            p.check_finite(x[None], P[None], k)  # before LAPACK refuses them
+            p.check_finite(x[None], P[None], k)  # LAPACK's own errors do not name the time
             before = P
             y, C = p.measure_with_derivative(k, x)
             S = C @ P @ C.T + p.V
@@ -336,7 +340,7 @@ class _Unscented:
                 across = ((points - x).T * self.square) @ off
                 P = (off.T * self.square) @ off + noise
                 x = predicted
-            p.check_finite(x[None], P[None], k)  # before LAPACK refuses them
+            p.check_finite(x[None], P[None], k)  # LAPACK's own errors do not name the time
             before = P
             points = self.points(x, P)
             y, off = self.moments(p.measure(k, points))

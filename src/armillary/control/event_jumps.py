@@ -1,12 +1,13 @@
 """Jumps of a run at events and their adjoint: the transposed saltation matrix.
 
-At an event g(t, x, m, p) = 0 the state x and the memory m become r(t, x, m, p). The instant moves by
-δt = −δg / ġ, with ġ = ∂g/∂x f⁻ + ∂g/∂t, so that
+At an event g(t, x, m, p) = 0 the state x and the memory m become r(t, x, m, p). The marks ⁻ and ⁺ mean before
+and after the event. The time of the event changes by δt = −δg / ġ, with ġ = ∂g/∂x f⁻ + ∂g/∂t, so that
 
     δx⁺ = ∂r/∂(x, m, p) δ(x, m, p) + (ṙ − f⁺) δt,      ṙ = ∂r/∂x f⁻ + ∂r/∂t
 
-and the integral of a cost L changes by (L⁻ − L⁺) δt. Backwards, from the derivatives λ⁺ of a scalar by state
-and memory after the event (λ⁺ᵀ f⁺ has only the states' part: a memory has no rate),
+and the integral of a cost L changes by (L⁻ − L⁺) δt. The derivatives λ⁻ of a scalar by state and memory
+before the event follow from its derivatives λ⁺ by state and memory after the event. In λ⁺ᵀ f⁺ only the states
+count, since a memory has no rate:
 
     η = −( λ⁺ᵀ (ṙ − f⁺) + L⁻ − L⁺ ) / ġ,      λ⁻ = (∂r/∂(x, m, p))ᵀ λ⁺ + η ∂g/∂(x, m, p)
 
@@ -29,7 +30,7 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataMapping
 
-_GRAZING = 1e-12  # relative to the rates: a slower event function has no derivative of its instant
+_GRAZING = 1e-12  # least ġ relative to the largest rate of the states; below it δt is not computed
 
 
 class JumpShares(NamedTuple):
@@ -41,7 +42,7 @@ class JumpShares(NamedTuple):
 
 
 class EventJump:
-    """One event of a model: state and memory after it, and the pullback of its jump."""
+    """One event of a model: the state and memory after the event, and the pullback of its jump."""
 
     def __init__(self, of: RunMap, event: int) -> None:
         self._of, t = of, of.equations.targets
@@ -82,7 +83,10 @@ class EventJump:
         by_state: np.ndarray,
         by_memory: np.ndarray,
     ) -> JumpShares:
-        """Return the derivatives by the values before the event from those by state and memory after it."""
+        """Return derivatives by values before the event, from ``by_state`` and ``by_memory`` after it.
+
+        ``before`` and ``after`` are the state and memory at both sides of the event.
+        """
         n, m = self._states, self._memories
         left, right = (self._rates(t, *place, parameters) for place in (before, after))
         moving = self._evaluate("moving", t, *before, parameters, moves=left[:n])

@@ -1,10 +1,11 @@
 """Iterated LQR: the inputs that minimise a cost from a given start, by second-order steps.
 
-    minimise Σ ½[(x − x̄)ᵀ Q (x − x̄) + vᵀ R v] h + ½ (x_N − x̄)ᵀ S (x_N − x̄)       x_{k+1} = φ(x_k, v_k)
+    minimise Σ ½[(x − z)ᵀ Q (x − z) + vᵀ R v] h + ½ (x_N − z)ᵀ S (x_N − z)       x_{k+1} = φ(x_k, v_k)
 
-φ is one RK4 step with the input held, and its derivatives are exact. The backward pass finds the law v = v̄ +
-α d + K (x − x̄) from a quadratic model of the cost; the forward pass tries several step sizes α together, a
-row each. ``second=True`` adds the curvature of the rates (differential dynamic programming).
+z is the target. φ is one RK4 step with the input held, and its derivatives are exact. The backward pass
+computes offsets d and gains K of the law v = v̄ + α d + K (x − x̄), from a quadratic model of the cost about
+the last motion x̄, v̄. The forward pass tries several step sizes α in one compiled loop. ``second=True`` adds
+the second derivatives of the rates (differential dynamic programming).
 
 Sources: Li and Todorov (2004), Iterative linear quadratic regulator design for nonlinear biological movement
 systems; Tassa, Erez and Todorov (2012), Synthesis and stabilization of complex behaviors, for the
@@ -40,12 +41,12 @@ from armillary.settings import Initial
 from armillary.untyped import DataMapping, DataTable
 
 _STEPS = 1.1 ** (-(np.arange(10.0) ** 2))  # step sizes α: 1 to 4e-4
-_SIZES = _STEPS[:1], _STEPS[1:]  # tried together; the full step nearly always succeeds
+_SIZES = _STEPS[:1], _STEPS[1:]  # the full step is tried first: it nearly always succeeds
 _LEAST, _MOST = 1e-8, 1e10  # bounds of the regularisation
 _WHOLE = 1e-6  # share of a step by which the duration may differ from a whole number of steps
 _ACCEPTED = 1e-4  # least share of the expected decrease for an accepted step
 
-# The problem of the last call with a plant: a controller that plans again and again gives the same settings.
+# The problem of the last call with a plant, kept since a controller calls again and again with its settings.
 _last_problems: WeakKeyDictionary[Plant, tuple[object, QuadraticProblem]] = WeakKeyDictionary()
 
 
@@ -85,11 +86,12 @@ class IteratedRegulator:
 class QuadraticProblem:
     """What calls of ``ilqr`` with the same settings have in common: N steps of length h, and the costs.
 
-    Costs are quadratic about a target, with the factors ½ and, for the running cost, the step. ``spare`` are
-    routines with their arrays that no call uses now: a call takes one out, so that threads share none.
+    Costs are quadratic about a target, with the factors ½ and, for the running cost, the step. ``spare`` has
+    the routines, with their arrays, that no call is using. A call takes one out, so that threads never share
+    routines.
     """
 
-    verb: str  # which calls it, for errors
+    verb: str  # the function that errors name
     Q: np.ndarray
     R: np.ndarray
     S: np.ndarray
@@ -101,7 +103,7 @@ class QuadraticProblem:
 
 
 class Routines:
-    """The compiled loops of one problem: derivatives of steps, the sweep backwards, and motions by it."""
+    """The compiled loops of one problem: derivatives of steps, the backward sweep, and rollouts."""
 
     def __init__(
         self, motion: Plant, of: QuadraticProblem, constants: tuple[np.ndarray, np.ndarray], second: bool
@@ -165,7 +167,7 @@ def read_quadratic_problem(
 
 
 def target_states(motion: Plant, target: object) -> np.ndarray:
-    """Return the states of a target by name, zero where it names nothing."""
+    """Return the states of ``target``, a table by names; states that it does not name are zero."""
     return named_states(motion, target, "target=", np.zeros(len(motion.states)))
 
 
@@ -197,10 +199,10 @@ def ilqr(
     """Return the inputs, held over each ``step``, that minimise ½ ∫ (δᵀ Q δ + vᵀ R v) dt + ½ δᵀ S δ at
     the end.
 
-    δ = x − ``target``, zero where it names nothing; S is ``final``. ``inputs`` are names, or names with
-    limits (low, high). ``guess`` are inputs for each step to begin with (left out: zero). Derivatives of
-    steps are exact; with ``second`` the curvature of the rates counts, too (DDP). Interrupted by Ctrl-C
-    it returns the best motion so far.
+    δ = x − ``target``, where states that ``target`` does not name have the target zero; S is ``final``.
+    ``inputs`` are names, or names with limits (low, high). ``guess`` has the inputs of each step with which
+    the search begins, by default zero. Derivatives of steps are exact; ``second`` adds the second
+    derivatives of the rates (DDP). Interrupted by Ctrl-C, ``ilqr`` returns the best motion so far.
     """
     motion = steered_plant(model, inputs)
     motion.check_independent("ilqr")
@@ -236,7 +238,7 @@ def ilqr(
 def _search_until_converged(
     search: Search, start: np.ndarray, v: np.ndarray, iterations: int, tolerance: float
 ) -> tuple[list[float], bool, str]:
-    """Iterate from the motion under some inputs; return all costs, whether it converged, and a message."""
+    """Iterate from the motion under the inputs v; return all costs, whether they converged, and a message."""
     search.roll_out_freely(start, v)
     if not np.isfinite(search.x).all():
         raise ArmillaryError(
@@ -264,8 +266,8 @@ def _search_until_converged(
 class Search:
     """A motion that iterations improve: states ``x``, inputs ``v``, the ``cost``, and gains ``K`` about it.
 
-    ``slope`` is the decrease of the cost per step size that the last iteration expected, ``regular`` the
-    regularisation of the next one.
+    ``slope`` is the decrease of the cost per step size that the last iteration expected, and ``regular`` is
+    the regularisation of the next iteration.
     """
 
     def __init__(
@@ -277,11 +279,11 @@ class Search:
         self.cost, self.slope, self.regular = np.inf, 0.0, 0.0
 
     def roll_out(self, start: np.ndarray, v: np.ndarray) -> None:
-        """Make the motion from a start, under inputs with the law of the gains about the states so far."""
+        """Make the motion from a start under v + K (x − x̄), where x̄ are the states of the last motion."""
         self._take(0, self._try_sizes(0, start, v, 0.0))
 
     def roll_out_freely(self, start: np.ndarray, v: np.ndarray) -> None:
-        """Make the motion from a start under inputs alone."""
+        """Make the motion from a start under the inputs v, without feedback."""
         self.K = np.zeros_like(self.K)
         self.roll_out(start, v)
 
@@ -292,11 +294,11 @@ class Search:
         self.K[-1] = 0.0
 
     def iterate(self) -> bool:
-        """Return whether a step of one iteration made the cost smaller; if so, the motion is changed."""
-        bend, d = self._sweep_back(), self.routines.sweep["d"]
+        """Make one iteration; return whether it found a motion of smaller cost, which replaces the last."""
+        curvature, d = self._sweep_back(), self.routines.sweep["d"]
         for i, sizes in enumerate(_SIZES):
             costs = self._try_sizes(i, self.x[0], self.v, d)
-            expected = np.maximum(sizes * self.slope + sizes**2 * bend, 0.0)
+            expected = np.maximum(sizes * self.slope + sizes**2 * curvature, 0.0)
             good = np.flatnonzero(costs <= self.cost - _ACCEPTED * expected)
             if len(good):
                 self._take(i, costs, int(good[np.argmin(costs[good])]))
@@ -309,19 +311,22 @@ class Search:
         self.regular = max(10 * self.regular, 1e-6)
 
     def _sweep_back(self) -> float:
-        """Find offsets and gains, the slope and the regularisation; return the curvature of the decrease."""
+        """Compute offsets, gains and slope; return the curvature of the expected decrease.
+
+        The regularisation is raised until the quadratic model of the cost has a minimum.
+        """
         steps, sweep, n = self.routines.steps, self.routines.sweep, self.x.shape[1]
         before = self.x[:-1]
         steps(x=before, v=self.v)
         if self.routines.curved:
-            bent = self.motion.rate_curvatures(steps["t"], before, self.v, self.parameters)
-            sweep.arrays["curvatures"][...] = bent
+            second = self.motion.rate_curvatures(steps["t"], before, self.v, self.parameters)
+            sweep.arrays["curvatures"][...] = second
         while True:
             sweep(settings=(self.problem.h, self.regular), x=self.x, v=self.v)
-            success, self.slope, bend = sweep["found"].tolist()
+            success, self.slope, curvature = sweep["found"].tolist()
             if success:
                 self.K = sweep["K"][:, :, :n].copy()
-                return float(bend)
+                return float(curvature)
             self._regularise()
             if self.regular > _MOST:
                 raise ArmillaryError(
@@ -329,7 +334,7 @@ class Search:
                 )
 
     def _try_sizes(self, i: int, start: np.ndarray, v: np.ndarray, d: np.ndarray | float) -> np.ndarray:
-        """Return the cost of the motion by v̄ + α d + K (x − x̄) from a start for each α; ∞ if not finite."""
+        """Return, for each α, the cost of the motion under v + α d + K (x − x̄); ∞ if it is not finite."""
         roll = self.routines.motions[i]
         roll["motions"][:, 0] = start
         roll(x=self.x, v=v, d=d, K=self.K)
@@ -347,6 +352,7 @@ class Search:
 
 
 def read_guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:
+    """Return ``guess`` as inputs of N steps in the model's own units, by the inputs' factors ``fv``."""
     m = len(motion.inputs)
     if guess is None:
         return np.zeros((N, m))

@@ -23,7 +23,11 @@ def solve_by_ipopt(
     warm: bool,
     cost_scale: float,
 ) -> Solution:
-    """Solve a program from one start; the cost is multiplied by a factor."""
+    """Solve a program from one start.
+
+    ``warm`` begins with a small barrier parameter, for a start near the solution; IPOPT multiplies the cost
+    by ``cost_scale``.
+    """
     casadi = require("casadi", extra="casadi", purpose="to solve by IPOPT")
     kept: list[LibraryObject] = []  # CasADi holds no reference to its callbacks
     n, m = program.size, program.rows

@@ -1,9 +1,9 @@
 """A model's rates, outputs, steps and runs as functions of JAX, differentiated by compiled code.
 
-Each is a `pure_callback`. Its derivative along a direction is a primitive defined here, which is linear in
-the direction: tangents of the steps compute it, and their adjoint its transpose. So `jax.jit`, `jax.grad`,
-`jax.jvp`, `jax.jacfwd`, `jax.jacrev` and `jax.vmap` work, and mapped axes are rows of one compiled loop. The
-functions run on the CPU.
+Each function is a `pure_callback`. Its derivative along a direction is a primitive defined here, which is
+linear in the direction. The tangents of the steps compute this primitive, and the adjoint of the steps its
+transpose. So `jax.jit`, `jax.grad`, `jax.jvp`, `jax.jacfwd`, `jax.jacrev` and `jax.vmap` work, and mapped
+axes are rows of one compiled loop. The functions run on the CPU.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def to_jax(
     parts: int = 1,
     ignore_jumps: bool = False,
 ) -> JaxFunctions:
-    """Return rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
+    """Return rates, outputs, a step and a whole run as JAX functions with forward and reverse derivatives.
 
-    ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
-    ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, which is made of ``parts``
-    equal steps of an explicit ``method``. `jax.jit`, `grad`, `jvp` and `vmap` work; the code runs on the
-    CPU.
+    ``inputs`` are the names of the inputs v, by default all, and ``parameters`` those of the parameters p,
+    by default none. ``outputs`` selects outputs as in ``with_sensitivities``. Inputs are held for a
+    ``step``, which is made of ``parts`` equal steps of an explicit ``method``. `jax.jit`, `grad`, `jvp` and
+    `vmap` work; the code runs on the CPU.
     """
     functions = ArrayFunctions(model, inputs, parameters, outputs, step, method, parts, ignore_jumps)
     jax = require("jax", extra="jax", purpose="to make functions of JAX")
@@ -62,13 +62,13 @@ def to_jax(
 
 
 class _Host:
-    """The host side of a function: JAX calls it back; it is a parameter of the primitive."""
+    """The Python side of a function, which JAX calls back; it is passed to the primitive as a parameter."""
 
     def __init__(self, jax: LibraryObject, name: str, function: ArrayFunction) -> None:
         self.jax, self.name, self.function = jax, name, function
 
     def refuse_second_derivative(self) -> NoReturn:
-        """Raise an error, in place of JAX's, which does not name what has second derivatives."""
+        """Raise an error that names the remedy, which JAX's own error does not."""
         raise ArmillaryError(FIRST_DERIVATIVES.format(name=self.name))
 
     def shape(self, x: LibraryObject, v: LibraryObject) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ class _Host:
         return self.jax.pure_callback(back, shapes, *given, vmap_method="broadcast_all")
 
     def _readable(self, array: LibraryObject) -> bool:
-        """Return whether the numbers of an array are known, and in the processor's memory."""
+        """Return whether an array is not a tracer of JAX, and is in the memory of the CPU."""
         known = not isinstance(array, self.jax.core.Tracer)
         return known and {device.platform for device in array.devices()} == {"cpu"}
 
@@ -158,7 +158,7 @@ def _push_primitive() -> LibraryObject:
         return primitive.bind(*front, host=host, t=t), 0
 
     def jvp(given: LibraryObject, along: LibraryObject, *, host: _Host, t: float) -> LibraryObject:
-        """The tangent of the linear arguments; those at which the function is derived must not move."""
+        """Return the tangent by ẋ, v̇ and ṗ; a tangent of x, v or p would be a second derivative."""
         if any(type(a) is not ad.Zero for a in along[:3]):
             host.refuse_second_derivative()
         moves = [ad.instantiate_zeros(a) for a in along[3:]]

@@ -6,11 +6,12 @@ Jacobians and Hessians hold only the elements that can differ from zero, with on
 Values, Jacobian and Hessian are one compiled function each, evaluated at all knots in one compiled loop. The
 Jacobian of a model's rates is in the form with the fewest operations:
 
-    trees without constraints    M δu̇ = −δτ with u̇ held, M factorised once for all columns
+    trees without constraints    M δu̇ = −δτ with u̇ held in τ(q, u, u̇), M factorised once for all columns
     other models                 elimination of the nodes between rates and symbols (``algebra/jacobians.py``)
 
-The first form takes 0.6 of the operations of single columns for arms and legged robots. If loads are the
-larger part of the rates, as with the tyres of a car, the second form is quicker: 0.75 of the first.
+For arms and legged robots, the first form takes 0.6 times the operations of a Jacobian made column by column.
+If loads are the larger part of the rates, as with the tyres of a car, the second form is quicker: it takes
+0.75 times the time of the first.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class PointFunction(Protocol):
         """Return a function that evaluates the results into ``out``; no array may be reallocated."""
 
     def rows(self, at: Knots, given: np.ndarray, parameters: DataTable) -> np.ndarray:
-        """Return the results, a row for each knot; ``given`` follow the states."""
+        """Return the results, a row for each knot; ``given`` are further inputs, after the states."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,10 @@ class KnotFunctions:
 
     @property
     def _entries(self) -> list[tuple[int, int, Expr]]:
-        """The elements column by column, since columns share more than rows: 0.92 of the time for a car."""
+        """The elements column by column.
+
+        Columns share more intermediate values than rows: this order takes 0.92 times the time for a car.
+        """
         elements = self._differentiated[1]
         return [(i, j, elements[i, j]) for i, j in sorted(elements, key=lambda place: place[::-1])]
 
@@ -302,7 +306,7 @@ class KnotFunctions:
         further: Sequence[Expr] = (),
         compiled: Callable[[], ModelFunctions] | None = None,
     ) -> PointFunction:
-        """Return machine code or, in the quick tier, a list of operations if the results need no others."""
+        """Return machine code or, in the quick tier, a list of operations if these suffice."""
         if self._tier == "quick":
             equations = self.equations
             program, forces = equations.program, equations.targets.forces
@@ -362,9 +366,10 @@ _LOADED = 0.25  # largest ratio of nodes of loads to nodes of rates for the form
 def values_and_jacobian(
     equations: DerivedEquations, results: Sequence[Expr], by: Sequence[Expr]
 ) -> tuple[list[Expr], Elements]:
-    """Return expressions equal to the results, and the derivatives (result, symbol) that can be non-zero.
+    """Return expressions equal to the results, and the derivatives that can be non-zero.
 
-    If the first results are the rates of the states, the form for trees may be used.
+    The keys of the derivatives are the indices (result, symbol). If the first results are the rates of the
+    states, the form for trees may be used.
     """
     count = len(equations.targets.rates)
     tree = _tree(equations) if tuple(results[:count]) == equations.targets.rates else None
@@ -383,7 +388,7 @@ def values_and_jacobian(
 
 
 def _tree(equations: DerivedEquations) -> TreeRates | None:
-    """Return the rates of a tree in the description's own states, if loads are a small part of them."""
+    """Return the rates of a tree in the described states; None if loads are a large part of the rates."""
     if not equations.described_states or equations.system.contacts:
         return None
     found = tree_rates(equations)

@@ -2,13 +2,13 @@
 
 An operation makes a row of numbers, one for each point of a block, from rows:
 
-    add      c = a + b            fuse     d = a·b + c
+    add      c = a + b            fuse     d = a·b + c           take     d = c − a·b
     call     c = f(a, b), a function of the C library, point by point
 
-Nothing is compiled: to prepare a list takes a few microseconds per operation, and LLVM takes some thirty. The
-routine chooses each operation once for a block of 16 points (with AVX-512). So from about ten points on a
-list is as fast as machine code without optimisation; optimised code is several times as fast. Rows that
-depend on parameters alone are computed once.
+No code is compiled for a model: preparing a list takes a few microseconds per operation, compilation by LLVM
+some thirty. The routine decodes each operation once for a block of points (16 with AVX-512). So from about
+ten points on, a list is as fast as machine code without optimisation; optimised code is several times as
+fast. Rows that depend on parameters alone are computed once.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from armillary.llvm.building.routines import (
 )
 from armillary.llvm.jit import LIBRARY_FUNCTIONS, library_addresses, register_doubles
 
-_VECTORS = 2  # vectors in a row: the processor overlaps their operations
-_WORDS = 5  # of an operation: its kind, the row of its result, and three rows or numbers
+_VECTORS = 2  # vector registers per row: the processor overlaps their operations
+_WORDS = 5  # words of an operation: its kind, the row of its result, and three rows or numbers
 
 _LAYOUT = RoutineLayout(
     numbers=(
@@ -82,7 +82,7 @@ _OPERATIONS: Mapping[str, tuple[int, Emit]] = {  # number of operands, and the c
     "select": (3, lambda f, a, b, c: f.choose(a.differs(0.0), b, c)),
 }
 _CODES = {name: i for i, name in enumerate(_OPERATIONS)}
-_CALL = len(_CODES)  # and the next one: functions of one number, and of two
+_CALL = len(_CODES)  # kind of a call with one argument; _CALL + 1 is a call with two
 _LIBRARY = {name: i for i, name in enumerate(LIBRARY_FUNCTIONS)}
 _CALLED = {*_LIBRARY} - {"floor", "ceil", "fma", "fmod"}
 
@@ -92,7 +92,7 @@ Operation = list[int]
 class OperationList:
     """The operations of some results; ``operation_list`` returns `None` if they need other operations.
 
-    ``states``, ``memory`` and ``parameters`` are the symbols of inputs, in the order of their numbers.
+    ``states``, ``memory`` and ``parameters`` are the symbols of inputs, in the order of their values.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ def operation_list(
 
 
 class _NotListedError(Exception):
-    """An expression has a function that is no operation."""
+    """The error for an expression with a function that is not among the operations."""
 
 
 # ---------------------------------------------------------------------------------------- from expressions
@@ -283,7 +283,7 @@ class _Writer:
     def _first_term(
         self, terms: list[tuple[float, int, int | None]]
     ) -> tuple[int, list[tuple[float, int, int | None]]]:
-        """Return the row of one term, positive if any is, and the others."""
+        """Return the row of one term, which is positive if any term is, and the other terms."""
         i = next((i for i, (c, _, _) in enumerate(terms) if c > 0), 0)
         c, a, b = terms[i]
         row = a if b is None else self.operate("mul", a, b)
@@ -292,9 +292,7 @@ class _Writer:
         return row, terms[:i] + terms[i + 1 :]
 
     def _factors(self, node: Expr) -> tuple[float, int, int]:
-        """Return a product of first powers as its coefficient, the product of all factors but one, and this
-        one.
-        """
+        """Return the coefficient of a product of first powers, and two rows whose product is the rest."""
         rows = [self.rows[a] for a in node.args]
         if len(rows) == 1:
             rows = rows * 2  # a square
@@ -322,7 +320,7 @@ class _Writer:
         return self.make(_CALL + len(args) - 1, _LIBRARY[name], *args)
 
     def _modulo(self, a: int, b: int) -> int:
-        """Write the remainder with the sign of the divisor, from C's with the sign of the dividend."""
+        """Write the remainder with the sign of the divisor; C's ``fmod`` has the sign of the dividend."""
         rest = self._call("fmod", a, b)
         apart = self.operate("mul", self.operate("sign", rest), self.operate("sign", b))
         other = self.operate("lt", apart, self.number(0.0))
@@ -372,9 +370,10 @@ def _operand_rows(operation: Operation) -> list[int]:
 
 
 def _allocate(writer: _Writer, entered: Sequence[int], results: Sequence[int]) -> tuple[list[int], int]:
-    """Return the place of each row, and the number of places: a place is used again after its row's last use.
+    """Return the storage place of each row, and the number of places.
 
-    Places of numbers, parameters and what follows from them alone stay.
+    A place is used again after the last use of its row. Rows of numbers, of parameters and of results of
+    these alone keep their places.
     """
     last = dict.fromkeys(results, len(writer.varying))
     for i in range(len(writer.varying) - 1, -1, -1):
@@ -402,7 +401,7 @@ def _allocate(writer: _Writer, entered: Sequence[int], results: Sequence[int]) -
 
 
 def _fill_words(operation: Operation, place: Sequence[int]) -> Operation:
-    """Return an operation with the places of its rows, in as many words as all operations have."""
+    """Return an operation with the places of its rows, filled up with zeros to `_WORDS` words."""
     kind, row, *operands = operation
     kept = operands[:1] if kind >= _CALL else []
     found = [kind, place[row], *kept, *(place[a] for a in operands[len(kept) :])]
@@ -444,7 +443,7 @@ def text(lanes: int) -> str:
 
 
 def _carry_out_text(module: IRModule, lanes: int) -> Routine:
-    """Emit: carry out the operations first … end − 1; library functions for ``active`` points alone."""
+    """Emit: carry out the operations first … end − 1; call library functions for ``active`` points only."""
     function = routine_function(module, "carry_out", WHOLE, WHOLE, WHOLE)
     f = Routine(function, _LAYOUT, lanes)
     first, end, active = (f.argument(i) for i in (1, 2, 3))

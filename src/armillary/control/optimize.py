@@ -44,7 +44,7 @@ _PLACES = (  # nodes and weights of Gauss quadrature with 4 points, on [0, 1]
     1 + np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
 ) / 2
 _SHARES = np.array([0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538]) / 2
-_PLAIN = 30.0  # sizes within this factor of 1 are reduced; see _phase_scale
+_PLAIN = 30.0  # sizes within this factor of 1 have their fourth roots as scales; see _phase_scale
 _PARTS = 6  # most parts into which one refinement divides an interval
 
 
@@ -60,7 +60,7 @@ class Motion:
     rates: np.ndarray | None = None
 
     def at(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return states and inputs at other times in [0, 1]."""
+        """Return states and inputs at times ``tau``, as fractions of the duration."""
         e, place = self.mesh.locate(tau)
         order = np.argsort(place, kind="stable")
         x, v = np.empty((len(tau), self.x.shape[1])), np.empty((len(tau), self.v.shape[1]))
@@ -155,18 +155,17 @@ def optimize(
     Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
     ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
     ``final`` have values or limits of states, inputs and expressions at both ends; values that
-    ``initial`` does not name are as for ``simulate``, and None leaves one free. ``bounds`` hold for
-    states along the motion, ``path`` for expressions, ``free`` for parameters that are unknowns too.
-    States of ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions
-    of the end, such as speeds after an impact. Limits are pairs, None for no limit.
-    ``control.optimize_phases`` joins phases.
+    ``initial`` does not name have the defaults of ``simulate``, and None leaves a value free. ``bounds``
+    hold for states along the motion, ``path`` for expressions; ``free`` names parameters that are also
+    unknowns, with limits. The states in ``periodic`` end as they begin; a mapping gives values at the
+    beginning as expressions of values at the end, such as speeds after an impact. Limits are pairs
+    (low, high), in which None means no limit. ``control.optimize_phases`` joins phases.
 
     ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
     ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps
-    integrate over intervals, in which inputs are linear. The mesh is refined until the error
-    of the states is estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt"
-    needs CasADi.
-    Interrupted by Ctrl-C it returns the best point so far.
+    integrate over intervals, in which inputs are linear. The mesh is refined until the estimated error of
+    the states is below ``accuracy``, relative to their sizes; with None it is not refined. ``solver``
+    "ipopt" needs CasADi. Interrupted by Ctrl-C, ``optimize`` returns the best point so far.
     """
     search = Search(method, tolerance, accuracy, refinements, iterations, solver)
     if not isinstance(periodic, Mapping):
@@ -228,7 +227,7 @@ def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
 
 
 def _read_link(phases: Sequence[Phase], i: int) -> DataTable:
-    """Return the link of a phase: values at its beginning, by equal values at the end of the phase before."""
+    """Return the link of a phase, from values at its beginning to values at the end of the phase before."""
     if phases[i].link is not None:
         return table(phases[i].link, "link=")
     if i == 0:
@@ -349,10 +348,10 @@ def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) ->
 
 
 def _phase_scale(program: NonlinearProgram, sizes: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return the scales of one phase: the sizes or, for sizes within a factor ``_PLAIN`` of 1, their fourth
-    roots.
+    """Return the scales of one phase: fourth roots of sizes that are within a factor ``_PLAIN`` of 1.
 
-    If bounds are much wider than the motion, its changes would be small in terms of sizes. The problems of
+    The scales of larger and smaller sizes are proportional to these. If the sizes themselves were the scales,
+    scaled variables would change little where bounds are much wider than the motion. The problems of
     ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all, of which the minimum-time
     slew takes 208; with sizes as scales they take 2,085, and the slew 1,318.
     """
@@ -389,7 +388,8 @@ def program_limits(problem: Problem, program: NonlinearProgram) -> Limits:
         both = np.array(conditions)
         row_low[start : start + len(both)], row_high[start : start + len(both)] = both[:, 0], both[:, 1]
     first = np.arange(program.offsets[1], program.offsets[2])
-    # The row of a given input has no unknown: leave it free, since IPOPT counts equations and unknowns.
+    # A row whose inputs all have given values has no unknown. It gets no limits, since IPOPT refuses programs
+    # with more equations than unknowns.
     if len(first):
         own = np.append(0, program.mesh.collocated[0])
         held = program.split(low == high)[1][own].all(axis=0)
@@ -402,7 +402,7 @@ def _narrower(a: float, b: float, side: int) -> float:
 
 
 def variable_name(problem: Problem, program: NonlinearProgram, i: int) -> str:
-    """Return a variable of a program in words."""
+    """Return the words for variable i of a program, for errors."""
     if i >= program.last:
         return "the duration"
     if i >= program.first_p:
@@ -427,7 +427,8 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
         span = float(guess.time[-1] - guess.time[0])
         if not span > 0 or not any(p.name in guess for p in (*problem.states, *problem.inputs)):
             raise ParameterError(
-                f"guess=: the run of '{guess.system}' has no state or input of '{problem.system}' over a time"
+                f"guess=: the run of '{guess.system}' has no duration, or no state or input of "
+                f"'{problem.system}'"
             )
         T = span if T is None else T
         tau = (guess.time - guess.time[0]) / span
@@ -446,7 +447,7 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
                 raise ParameterError(f"guess=: '{problem.system}' has no state, input or unknown '{name}'")
             values = np.atleast_1d(reals(column, f"guess= of '{name}'", ParameterError))
             if values.ndim > 1 or not values.size:
-                raise ParameterError(f"guess= of '{name}' must be a number or a column, at least one number")
+                raise ParameterError(f"guess= of '{name}' must be a number or a column with at least one")
             check_finite_elements(values, f"guess= of '{name}'", ParameterError)
             columns[name] = np.interp(points, np.linspace(0, 1, len(values)), values)
     x, v = (np.empty((len(points), len(ports))) for ports in (problem.states, problem.inputs))
@@ -489,7 +490,7 @@ def _middle(limits: Range, along: Range, otherwise: float = 0.0) -> float:
 
 
 def interval_errors(problem: Problem, motion: Motion) -> np.ndarray:
-    """Return the largest ∫ |ẋ − f(x)| over each interval, among the states, each relative to its size.
+    """Return, for each interval, the largest ∫ |ẋ − f(x)| dt of a state, relative to the state's size.
 
     ẋ is the slope of the collocation polynomials. Source: Betts (2010), section 4.7.
     """
@@ -512,7 +513,7 @@ def interval_errors(problem: Problem, motion: Motion) -> np.ndarray:
 def point_rates(
     problem: Problem, motion: Motion, tau: np.ndarray, x: np.ndarray, v: np.ndarray
 ) -> np.ndarray:
-    """Return f at any times."""
+    """Return the rates of the states at states x, inputs v and times ``tau`` (fractions of the duration)."""
     from armillary.control.knot_functions import Knots
 
     f = problem.functions

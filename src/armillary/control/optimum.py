@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from armillary.control.optimize import Motion
 
 _SHOWN = 3  # most constraints that a message names
-_NEAR = 0.02  # a limit counts as reached within this share of the distance between both limits
+_NEAR = 0.02  # a limit counts as reached within this share of the distance between the two limits
 _SEEN = 1e-6  # least violation that a message names
 _JUMPING = {name: name for name in ("select", "sign", "floor", "ceil", "mod")}
 _JUMPING |= {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}

@@ -1,4 +1,4 @@
-"""The rates of a model with chosen inputs, at many points, with exact derivatives; steps and motions by them.
+"""The rates of a model with chosen inputs, at many points, with exact derivatives; steps and motions.
 
     ẋ = f(t, x, v)        x: coordinates, speeds and user's states; v: inputs (``s.input``)
 
@@ -93,7 +93,7 @@ class Plant:
         return model.state(initial, parameters)
 
     def memory(self, v: np.ndarray) -> np.ndarray:
-        """Return rows of the memory with given inputs; other elements as at the start of a run."""
+        """Return rows of the memory with given inputs; its other elements have their initial values."""
         rows = np.empty((len(v), len(self._base_memory)))
         rows[:] = self._base_memory
         rows[:, self._places] = v
@@ -151,7 +151,7 @@ class Plant:
         self, constants: np.ndarray, steps: int, h: float, limits: tuple[np.ndarray, np.ndarray],
         target: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], sizes: np.ndarray,
     ) -> PreparedRoutine:  # fmt: skip
-        """Return motions under a feedback law; see ``prepare_rollouts`` in ``compiled_steps.py``."""
+        """Return a prepared loop for motions under a feedback law; see ``compiled_steps.py``."""
         functions = self._rates.value_functions
         shape = steps, len(self.states), len(self.inputs)
         return prepare_rollouts(
@@ -160,7 +160,7 @@ class Plant:
         )  # fmt: skip
 
     def prepare_step_derivatives(self, constants: np.ndarray, steps: int, h: float) -> PreparedRoutine:
-        """Return derivatives of RK4's steps; see ``compiled_sweeps.py``."""
+        """Return a prepared loop for the derivatives of RK4 steps; see ``compiled_sweeps.py``."""
         pattern, functions = self._slopes
         return prepare_step_derivatives(
             functions.loop_address("slopes"), constants, self._base_memory, self._places,
@@ -168,13 +168,13 @@ class Plant:
         )  # fmt: skip
 
     def step_constants(self, parameters: DataMapping | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the constants of rollouts, and those of derivatives of steps."""
+        """Return the constants of rollouts, and the constants of the derivatives of steps."""
         return self._rates.value_functions.constants(parameters), self._slopes[1].constants(parameters)
 
     def step_derivatives(
         self, t: np.ndarray, x: np.ndarray, v: np.ndarray, h: float, parameters: DataMapping | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of steps of RK4 and their derivatives by [state, input], in one compiled loop."""
+        """Return the states after steps of RK4, and the derivatives of these states by [state, input]."""
         steps = self.prepare_step_derivatives(self._slopes[1].constants(parameters), len(x), h)
         steps(t=t, x=x, v=v)
         n, m, first = len(self.states), len(self.inputs), pad(len(self.states))
@@ -248,7 +248,7 @@ def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str
 # ---------------------------------------------------------------------------------------- second derivatives
 
 
-_WHOLE = 2_000_000  # most elements of all second derivatives
+_WHOLE = 2_000_000  # most numbers in a result with the Hessians of all rates and outputs
 
 
 class SecondFunctions:
@@ -287,9 +287,9 @@ def second_derivatives(
     """Return exact second derivatives of the states' rates and of outputs, by states and inputs.
 
     The result is an array of rates and outputs × variables × variables, in stated units. With ``weights``
-    of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
-    inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
-    ``linearize``; the states are in the order of ``model.derivatives``.
+    of rates and outputs, it is the Hessian of their weighted sum. With ``along``, a direction of states and
+    inputs, it is the product of each Hessian with this direction, computed without the Hessians. ``at`` is
+    as for ``linearize``; the states are in the order of ``model.derivatives``.
     """
     chosen = (inputs, "inputs="), (outputs, "outputs=")
     made = _functions(model, *(tuple(map(str, several(group, what))) for group, what in chosen))
@@ -328,7 +328,7 @@ def second_derivatives(
 
 
 def _vector(given: object, names: Sequence[str], what: str) -> np.ndarray:
-    """Return numbers that are given in order, or by name with the others zero."""
+    """Return numbers that are given in order, or by name; numbers that are not named are zero."""
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in names]
         if unknown:

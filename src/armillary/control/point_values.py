@@ -1,12 +1,12 @@
 """Functions of a nonlinear program at all its points, and sums of their values with constant coefficients.
 
-Compiled loops store values, Jacobians and Hessians in one array; their arguments, and rows and matrices of
-the program, are sums of its numbers:
+Compiled loops store values, Jacobians and Hessians in one array, the source. The arguments of these loops,
+and the rows and matrices of the program, are sums of products of two of its numbers:
 
-    out_r = Σ_e (a_e + T b_e) source_{i(e)} source_{j(e)}        over the terms e of r
+    out_r = Σ_e (a_e + T b_e) source_{i(e)} source_{j(e)}        over the terms e of r; T: duration
 
 The terms are fixed when a program is made; one compiled loop adds them up. The first number of the source is
-1, so products with j = 0 are single numbers. The array is never reallocated, so addresses are taken once and
+1, so products with j = 0 are single numbers. The source is never reallocated, so addresses are taken once and
 an evaluation is a few calls.
 """
 
@@ -167,9 +167,10 @@ Loop = Callable[[], None]
 class PointValues:
     """Values and derivatives of all functions of a program: at all points, at the first and at the last.
 
-    ``values``, ``slopes`` and ``curvatures`` are indices of results in ``source``, a matrix for each of the
-    three functions with a row for each point. ``weights`` are indices of the weights in Hessians, ``plain``
-    indices of weights without the factor T, for all points.
+    ``values``, ``slopes`` and ``curvatures`` are the indices in ``source`` of values and of elements of
+    Jacobians and Hessians: a matrix for each of the three functions, with a row for each point. ``weights``
+    are the indices of the results' weights in the Hessians. ``plain`` are the indices of the weights of the
+    first function without the factor T.
     """
 
     unit = 0
@@ -248,7 +249,7 @@ class PointValues:
 
     @cached_property
     def _curved_sums(self) -> SparseSums:
-        """The sums for states and weights of the Hessians, and for weights without the factor T."""
+        """The sums for the arguments of the Hessians (states and weights), and for the weights without T."""
         p, mesh, terms, first = self.program, self.program.mesh, Terms(), self._curved
         n, K, o, y, cost = p.n, p.K, p.offsets, self.multipliers, self.multipliers[-1]
         for out, points in zip(self._curved_states, ([*range(K)], [0], [K - 1]), strict=True):

@@ -1,9 +1,9 @@
 """Reading of an optimal control problem from a user's arguments into functions and bounds.
 
-Further conditions close loops at the beginning and make Euler parameters unit: under the equations of motion,
-the gaps of closed loops keep their values at the beginning. A start whose coordinates are all given is
-assembled as for a run. If some coordinates or parameters are unknown, the gaps are conditions at the
-beginning, and as many coordinates without a given value become unknowns.
+The equations of motion keep the gaps of closed loops and the norms of Euler parameters constant. So the gaps
+must be zero, and the norms one, at the beginning. A start whose coordinates are all given is assembled as for
+a run. If some coordinates or parameters are unknown, this is demanded by further conditions at the beginning,
+and as many coordinates without a given value become unknowns.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Problem:
     inputs: tuple[Port, ...]
     unknowns: tuple[Port, ...]
     bounds: dict[str, Range]  # of states and inputs along the motion, and of unknowns
-    first: dict[str, Range]  # of states and inputs at the ends
-    last: dict[str, Range]
+    first: dict[str, Range]  # of states and inputs at the beginning
+    last: dict[str, Range]  # of states and inputs at the end
     path: tuple[Condition, ...]
     first_conditions: tuple[Condition, ...]
     last_conditions: tuple[Condition, ...]
@@ -97,7 +97,7 @@ def read_problem(
         raise ParameterError(f"t0= must be finite, not {began}")
     reader = ExpressionReader(equations, table(free, "free="), parameters)
     states, names = state_ports(equations), several_names(inputs)
-    steered = input_ports(equations, names) if names or not free else ()  # or only parameters are sought
+    steered = input_ports(equations, names) if names or not free else ()  # () if only parameters are sought
     along = _ranges(bounds, (*states, *steered), "bounds=")
     if isinstance(inputs, Mapping):
         along |= _ranges({n: r for n, r in inputs.items() if r is not None}, steered, "inputs=")
@@ -131,7 +131,7 @@ def read_problem(
         for name, gap in closed.conditions.items()
     )
     unknown = {*first, *free_first, *closed.unknown} - {*fixed}
-    first |= {n: r for n, r in described.items() if n not in unknown}  # unit Euler parameters
+    first |= {n: r for n, r in described.items() if n not in unknown}  # with unit Euler parameters
     conditions = reader.conditions(table(path, "path="), "path=")
     running = reader.read(0 if cost is None else cost, "cost=")
     ended = reader.read(0 if final_cost is None else final_cost, "final_cost=")
@@ -168,7 +168,7 @@ class ExpressionReader:
         parameters: DataMapping | None,
         argument: str = "free=",
     ) -> None:
-        """``argument`` is the user's word for ``free``, named by errors."""
+        """``argument`` is the name of the argument ``free`` in errors."""
         self.equations, self.parameters = equations, dict(parameters or {})
         system = equations.system
         checked_names(
@@ -193,7 +193,7 @@ class ExpressionReader:
     def read(self, value: object, where: str) -> Expr:
         """Return an expression of states, memory, time and parameters, with symbols for unknown parameters.
 
-        Dimensions are not kept, and accelerations and outputs are replaced by their expressions.
+        Dimensions are not checked, and accelerations and outputs are replaced by their expressions.
         """
         equations, system = self.equations, self.equations.system
         columns = {c.name: c.expression for c in equations.targets.columns}
@@ -294,7 +294,7 @@ def limit_pair(given: object, what: str) -> tuple[object, object]:
 
 
 def _range(given: object, factor: float, what: str) -> Range:
-    """Return (low, high) times a factor; a number is both, None is no limit."""
+    """Return (low, high) times a factor; a single number is both limits, and None means no limit."""
     if given is not None and np.array(given, dtype=object).ndim == 0:
         value = _number(given, what) * factor
         if not np.isfinite(value):
@@ -331,7 +331,7 @@ def _duration(given: object) -> Range:
         raise ParameterError("duration= must be finite, not inf; give (low, high) if it is free")
     low, high = _range(given, 1.0, "duration=")
     if low < 0 or not high > 0 or not np.isfinite(low):
-        raise ParameterError(f"duration= must be more than zero, or (low, high) of that, not {shown(given)}")
+        raise ParameterError(f"duration= must be a positive number, or its limits, not {shown(given)}")
     return low, high
 
 
@@ -341,7 +341,7 @@ _DEPENDENT = 1e-9
 
 @dataclass(frozen=True)
 class ClosedStart:
-    """Expressions by name that are zero at the beginning, and states they determine, with first guesses."""
+    """Expressions by name that must be zero at the start, and guesses of the states that they determine."""
 
     conditions: dict[str, Expr] = field(default_factory=dict)
     unknown: dict[str, float] = field(default_factory=dict)
@@ -366,7 +366,7 @@ def closed_start(
     parameters: DataMapping,
     t0: float,
 ) -> ClosedStart:
-    """Return the conditions that a start needs; none if all coordinates and parameters are given."""
+    """Return the conditions that a start must satisfy; none if all coordinates and parameters are given."""
     t = model.equations.targets
     name_of = {p.symbol: p.name for p in states[: len(t.coordinates)]}
     conditions: dict[str, Expr] = {}
@@ -407,7 +407,7 @@ def closed_start(
 
 
 def _gaps(equations: DerivedEquations) -> dict[str, Expr]:
-    """Return the independent gaps of loops, and the norms of Euler parameters less 1, by name."""
+    """Return the independent gaps of loops, and the squared norms of Euler parameters minus 1, by name."""
     t = equations.targets
     found = {
         row.constraint.name: as_expr(row.gap)
@@ -422,7 +422,7 @@ def _gaps(equations: DerivedEquations) -> dict[str, Expr]:
 
 
 def _independent_columns(matrix: np.ndarray, groups: Sequence[int]) -> list[int]:
-    """Return independent columns, as many as there can be, from earlier groups where possible."""
+    """Return as many independent columns as there are, from earlier groups where possible."""
     left, first = matrix.copy(), 0
     chosen: list[int] = []
     most = float(np.max(np.linalg.norm(matrix, axis=0), initial=0.0))

@@ -32,7 +32,7 @@ from armillary.untyped import DataMapping
 
 
 class RecedingRegulator:
-    """Nonlinear model predictive control by iterated LQR, with the plan of the last sample.
+    """Nonlinear model predictive control by iterated LQR, which keeps the plan of the last sample.
 
     ``input(state)`` plans ahead from a state and returns the inputs to hold over the next step, all in stated
     units.
@@ -86,7 +86,7 @@ class RecedingRegulator:
         return self._search.cost
 
     def restart(self, guess: object = None) -> None:
-        """Plan anew at the next state, beginning with inputs for all steps, or for each (left out: zero)."""
+        """Discard the plan; the next one begins with ``guess``: inputs for all steps or each, else zero."""
         low, high = self._problem.limits
         given = read_guess(self._motion, guess, self._problem.N, self._motion.factors[1])
         self._guess, self._planned = np.clip(given, low, high), False
@@ -96,8 +96,8 @@ class RecedingRegulator:
     ) -> np.ndarray:
         """Plan from a state at time t; return the inputs to hold over the next step.
 
-        A state is an array of all states in the order of ``states``, or values by name, with the others as
-        they are at the start of a run. ``target`` changes the target from this sample on.
+        A state is an array of all states in the order of ``states``, or values by name, where states that are
+        not named have their initial values. ``target`` changes the target from this sample on.
         """
         search, routines = self._search, self._search.routines
         start = self._read_state(state)
@@ -153,11 +153,11 @@ def nmpc(
     iterations: int = 1,
     second: bool = False,
 ) -> RecedingRegulator:
-    """Return nonlinear predictive control: iterated LQR over the next ``duration``, again at every sample.
+    """Return a nonlinear predictive controller: iterated LQR over the next ``duration``, at every sample.
 
     The cost, ``inputs`` with their limits, ``guess`` and ``second`` are as for ``ilqr``. ``input(state)`` of
-    the result makes a number of ``iterations`` from the plan of the sample before, moved on by a step, and
-    returns the inputs to hold over the next one.
+    the result shifts the last plan by one step, makes a number of ``iterations`` from it, and returns the
+    inputs to hold over the next step.
     """
     return RecedingRegulator(
         model, duration, step, inputs, (Q, R, final), target, guess, parameters, iterations, second

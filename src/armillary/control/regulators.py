@@ -117,8 +117,8 @@ class OutputRegulator:
 def lqr(linear: LinearModel, Q: object, R: object, N: object = None) -> Regulator:
     """Return the gain that minimises the quadratic cost of a linear model, continuous or discrete.
 
-    Q weighs states, R inputs, N (states × inputs) their products: numbers, numbers by name, rows of the
-    diagonal, or matrices, in stated units.
+    Q weighs states, R inputs, and N (states × inputs) products of states and inputs. Q and R are numbers,
+    numbers by name, diagonals or matrices. All weights are for stated units.
     """
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
@@ -151,11 +151,11 @@ def finite_horizon(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return times, gains K(t) and costs P(t) for a quadratic cost over a finite time.
 
-    ``final`` is the weight of the last state:
+    ``final`` is the weight of the last state. The Riccati equation
 
         −Ṗ = AᵀP + P A − P B R⁻¹ Bᵀ P + Q,   P(T) = final
 
-    solved exactly by the exponential of the Hamiltonian matrix.
+    is solved exactly by the exponential of the Hamiltonian matrix.
     """
     linear.single("finite_horizon")
     if linear.step is not None:
@@ -182,14 +182,15 @@ def hamiltonian(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> n
 def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> np.ndarray:
     """Return P at all times, by the Riccati equation whose Hamiltonian matrices are given at these times.
 
-    [X; Y]' = H [X; Y] with P = Y X⁻¹. P at the last time is ``final``. Each interval is a fourth-order Magnus
-    expansion, whose exponential maps P over a short part of the interval,
+    [X; Y]' = H [X; Y] with P = Y X⁻¹. P at the last time is ``final``. The integral over each interval is
+    approximated by a Magnus expansion of fourth order. Its exponential maps P over a short part of the
+    interval,
 
         P ← Z + Fᵀ P (I + G P)⁻¹ F
 
-    and F, G and Z are doubled until they span the interval. A part never mixes growing and decaying modes, so
-    neither stability nor rounding limits the length of an interval. Between two times, elements of H are
-    cubic splines.
+    and F, G and Z are doubled until they span the interval. Within a part, growing and decaying modes differ
+    little, so neither stability nor rounding limits the length of an interval. Between two times, elements
+    of H are cubic splines.
 
     Source: Blanes, Casas, Oteo and Ros (2009), The Magnus expansion and some of its applications, Physics
     Reports 470, 151–238, section 5; Chu, Fan and Lin (2005), A structure-preserving doubling algorithm for
@@ -248,10 +249,10 @@ def kalman(
 ) -> KalmanGain:
     """Return the steady Kalman filter for white noise of given intensities.
 
-    ``process`` is the covariance of noise on the states' rates (with ``noise_inputs`` of noise on the
-    inputs), ``measurement`` of noise on the outputs: numbers, numbers by name, diagonals, or matrices. In a
-    discrete model these are covariances per step, and L corrects a prediction, L = P Cᵀ (C P Cᵀ + V)⁻¹:
-    the predictor form has A L.
+    ``process`` is the intensity of noise on the states' rates or, with ``noise_inputs``, on the inputs;
+    ``measurement`` is that of noise on the outputs. Both are numbers, numbers by name, diagonals or matrices.
+    In a discrete model they are covariances per step, and L corrects a prediction, L = P Cᵀ (C P Cᵀ + V)⁻¹;
+    the gain of the predictor form is A L.
     """
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
@@ -319,7 +320,7 @@ def _stable(poles: np.ndarray, discrete: bool) -> bool:
 
 
 def _unsolvable(linear: LinearModel, Q: np.ndarray, verb: str) -> str:
-    """Return the reason for no gain: the inputs do not move an unstable mode, or Q ignores a mode."""
+    """Return why there is no gain: the inputs do not move an unstable mode, or Q gives it no weight."""
     moved = reach(linear.A, linear.B, linear.states, "controllable")
     if found := _unstable_mode(moved, linear.A, linear.B, linear):
         return (
@@ -374,7 +375,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def input_limits(given: Mapping[str, object], names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper limits of inputs; None is no limit, for a pair or for one of its ends."""
+    """Return lower and upper limits of inputs; None in place of a pair, or in a pair, means no limit."""
     low, high = np.full(len(names), -np.inf), np.full(len(names), np.inf)
     for i, name in enumerate(names):
         if given.get(name) is None:
@@ -395,7 +396,8 @@ _ROUNDING = 1e-12  # relative to the largest eigenvalue: smaller negative ones c
 def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: bool = False) -> np.ndarray:
     """Return a symmetric positive semidefinite matrix (``positive``: positive definite).
 
-    A number counts for every name; a mapping has numbers by name, the rest zero; a row is the diagonal.
+    A number is every element of the diagonal, and a row is the diagonal. A mapping has elements of the
+    diagonal by name; elements that are not named are zero.
     """
     n = len(names)
     if isinstance(given, Mapping):
@@ -438,16 +440,16 @@ def _least(matrix: np.ndarray) -> tuple[float, np.ndarray]:
     return float(values[0]), vectors[:, 0]
 
 
-# Whether an operating point is steady, as one gain about it requires.
+# A regulator with one gain needs a steady operating point. A point counts as steady if
 #
 #     |ẏ| ≤ |∂y/∂x| r,     r_i = Σ_j |A_ij| (ρ |x_j| + ε) + Σ_j |B_ij| ρ |v_j| + ε
 #
-# y is the whole state, x are the independent states and v the inputs. The right side is the rate that rounded
-# values leave at an equilibrium: x and v given to some four digits. Coordinates that are in no rate, such as
-# the way of a vehicle, may change at any rate, since A and B stay the same (steady motion).
+# where y is the whole state, x are the independent states and v the inputs. The right side is the rate at an
+# equilibrium whose x and v are given with only some four digits. Coordinates on which no rate depends, such
+# as the distance that a vehicle has driven, may change at any rate: A and B stay the same (steady motion).
 
-_ROUNDED = 1e-4  # relative errors of given values, such as 3.1416 for π
-_ROUNDED_ZERO = 1e-6  # errors of values and rates near zero, in the model's units: those of solutions by trim
+_ROUNDED = 1e-4  # ρ: relative errors of given values, such as 3.1416 for π
+_ROUNDED_ZERO = 1e-6  # ε: errors of values and rates near zero, in the model's units, as trim leaves them
 _SHOWN = 3  # most rates in an error
 
 
@@ -477,7 +479,7 @@ def check_steady(model: CompiledModel, linear: LinearModel, verb: str) -> None:
 
 
 def _rounding(linear: LinearModel, parameters: Mapping[str, object]) -> np.ndarray:
-    """Return the rates of the whole state that rounded values leave at an equilibrium."""
+    """Return the largest rates of the whole state at an equilibrium that is given by rounded values."""
     assert linear.linearization is not None
     at = np.atleast_1d(float(linear.time)), linear.state[None], parameters, linear.memory[None]
     basis = linear.linearization.basis(*at)[0]

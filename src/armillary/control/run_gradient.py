@@ -110,8 +110,8 @@ def gradient(
     and inputs. An input with data in ``inputs`` gives a derivative by each of its values. Costs are texts
     or expressions as for ``optimize``; ``sample_cost`` is summed over the rows of the run. Derivatives
     are exact for the steps taken, by methods "rk4", "midpoint", "dopri5" and "dop853". Other arguments
-    are as in ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events and contacts are
-    refused.
+    are as in ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events may change states and
+    memories of models without constraints; events that lock or end a run, and contacts, raise errors.
     """
     flag(ignore_jumps, "ignore_jumps=")
     if cost is None and final_cost is None and sample_cost is None:
@@ -153,7 +153,7 @@ def _read_scalar(model: CompiledModel, names: tuple[str, ...], costs: tuple[obje
 
 
 class _GradientRun:
-    """One run, and the pass back through it."""
+    """One run, and the backward pass through it."""
 
     def __init__(
         self,
@@ -197,14 +197,14 @@ class _GradientRun:
             event = equations.targets.watched[self.jumps[0]].name
             raise ArmillaryError(
                 f"gradient: inputs= of '{equations.system.name}' have data, and its event '{event}' changes "
-                "the motion; the adjoint of a run has one or the other. Model the input as a function of "
-                "time, or use model.sensitivities"
+                "the motion; the adjoint of a run supports only one of both. Model the input as a function "
+                "of time, or use model.sensitivities"
             )
         self.happened: list[tuple[float, int]] = []  # times and numbers of events that change the motion
         self.grid = self._grid()
 
     def _complete_initial(self, initial: Initial) -> Initial:
-        """Return initial values; values that vary are always among them, so that assembly keeps them."""
+        """Return initial values, with all by which the scalar is differentiated: assembly keeps these."""
         if initial is not None and not isinstance(initial, Mapping):
             return initial
         described = {s.data.name: value for s, value in self.equations.system.initial.items()}
@@ -219,13 +219,13 @@ class _GradientRun:
         return self.driven.signals[name].interpolation or memory.interpolation or "linear"
 
     def _check_signals(self) -> None:
-        """Raise an error if derivatives by the values of a signal are wanted that are not available here."""
+        """Raise an error if a signal whose values the scalar is differentiated by does not permit this."""
         signals = self.driven.signals if self.driven else {}
         for name in (d.name for d in self.directions if d.name in signals):
             if (how := self._interpolation(name)) not in ("hold", "linear"):
                 raise ArmillaryError(
-                    f"gradient: input '{name}' goes from instant to instant by '{how}', whose values have no "
-                    "derivatives here; give arm.Signal(t, y, interpolation='linear') or 'hold'"
+                    f"gradient: input '{name}' is interpolated by '{how}', and there are no derivatives by "
+                    "its values here; give arm.Signal(t, y, interpolation='linear') or 'hold'"
                 )
             for rate, m in self.equations.system.memories.items():
                 if m.rate_of == name:
@@ -319,7 +319,7 @@ class _GradientRun:
         )  # fmt: skip
 
     def _gradient_through_events(self, of: RunMap) -> RunGradient:
-        """Return the gradient of a run in legs between events, back through legs and jumps."""
+        """Return the gradient of a run that events divide into legs, going back through legs and jumps."""
         scalar, parts = self.scalar, []
         state, memory = self.instance.pack_state(self.start), np.array(self.start.memory, dtype=float)
         value = 0.0
@@ -402,8 +402,9 @@ class _GradientRun:
             )
 
     def _input_names(self) -> tuple[str, ...]:
-        """Return the memories that the run map takes as inputs: those with data, with derivatives by them, or
-        with a computed start.
+        """Return the memories that are inputs of the run map.
+
+        These have data, or a computed start, or the scalar is differentiated by them; with events, all are.
         """
         chosen = {d.name for d in self.directions if d.role == "memory"}
         driven = set(self.driven.pieces) if self.driven else set()

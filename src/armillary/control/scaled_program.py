@@ -8,14 +8,14 @@ from armillary.control.nonlinear_program import Limits, PhasedProgram
 from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
 _STEEP = 100.0  # largest slope of scaled rows and of the scaled cost at the start
-_FLAT = 1e-3  # costs with smaller slopes and curvatures are magnified, or any motion would count as optimal
+_FLAT = 1e-3  # costs with smaller slopes and curvatures are magnified: else any motion would count as optimal
 _MOST = 1e5  # largest value of a magnified cost, whose rounding must stay far below tolerances
 
 
 def scale_of_cost(program: PhasedProgram, limits: Limits, scale: np.ndarray, start: np.ndarray) -> float:
-    """Return the factor of the cost, from its slopes and curvatures by free variables of size 1 at the start.
+    """Return the factor of the cost, from its derivatives by the scaled free variables at the start.
 
-    The first evaluation of the Hessian also prepares later ones.
+    The Hessian is always evaluated: the search needs its functions anyway, which this prepares.
     """
     free = np.where(limits.low < limits.high, scale, 0.0)
     slope = float(np.max(np.abs(program.gradient(start) * free), initial=0.0))
@@ -28,7 +28,7 @@ def scale_of_cost(program: PhasedProgram, limits: Limits, scale: np.ndarray, sta
 
 
 class ScaledProgram:
-    """Variables x = [free variables / scale, slacks]; rows c(x) = 0."""
+    """A program with the variables x = [free variables / scale, slacks] and the rows c(x) = 0."""
 
     def __init__(self, program: PhasedProgram, limits: Limits, scale: np.ndarray, start: np.ndarray) -> None:
         self.program, self.limits = program, limits
@@ -98,8 +98,9 @@ class ScaledProgram:
     # ------------------------------------------------------------ values
 
     def values(self, x: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the scaled cost, and the rows, which are zero where the constraints are met; z is
-        ``whole(x)``.
+        """Return the scaled cost, and the rows, which are zero where the constraints are met.
+
+        z is ``whole(x)``.
         """
         c: np.ndarray = self.program.constraints(z)
         c -= self._target
@@ -117,8 +118,9 @@ class ScaledProgram:
         return gradient, self.program.jacobian(z)[self._j_keep] * self._j_factor
 
     def hessian(self, z: np.ndarray, y: np.ndarray, cost: float = 1.0) -> np.ndarray:
-        """Return the elements of the lower triangle of the Hessian of the scaled Lagrangian, with a factor
-        of its cost.
+        """Return the elements of the lower triangle of the Hessian of the scaled Lagrangian.
+
+        In this Lagrangian the scaled cost is multiplied by ``cost``.
         """
         values = self.program.hessian(z, y * self.row_scale, cost * self.cost_scale)
         return np.asarray(values[self._h_keep] * self._h_factor)

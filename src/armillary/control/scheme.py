@@ -55,8 +55,9 @@ def _polynomials(nodes: tuple[float, ...]) -> np.ndarray:
 class Mesh:
     """Points in [0, 1] at which states and inputs are unknowns: ends of intervals and nodes inside.
 
-    The defects are E X − T W F = 0 with sparse matrices E (``differences``) and W (``rates``), which have a
-    row for each condition and a column for each point.
+    The collocation conditions are E X − T W F = 0, with the states X and rates F at all points, the duration
+    T, and sparse matrices E (``differences``) and W (``rates``). The matrices have a row for each condition
+    and a column for each point.
     """
 
     method: str
@@ -71,7 +72,7 @@ class Mesh:
     def error_power(self) -> int:
         """The power of an interval's length with which the estimate of its error falls.
 
-        Rates at three nodes are interpolated to the third order in between, and integrated.
+        Rates at three nodes are interpolated with an error of third order, which is then integrated.
         """
         return SCHEMES[self.method][1]
 
@@ -87,7 +88,7 @@ class Mesh:
 
     @cached_property
     def points(self) -> np.ndarray:
-        """All points, rising."""
+        """All points, in increasing order."""
         inside = self.ends[:-1, None] + np.diff(self.ends)[:, None] * self.own
         inside[:, -1] = self.ends[1:]
         return np.append(0.0, inside.ravel())
@@ -99,7 +100,7 @@ class Mesh:
 
     @cached_property
     def collocated(self) -> np.ndarray:
-        """Indices of the points whose rates each interval uses, a row each."""
+        """Indices of the points whose rates an interval uses, a row for each interval."""
         first = self.starts[:, None]
         inner = first + 1 + np.arange(len(self.own))
         return np.hstack([first, inner]) if self.nodes[0] == 0 else inner

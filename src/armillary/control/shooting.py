@@ -28,11 +28,11 @@ from armillary.control.scheme import Mesh
 from armillary.errors import ArmillaryError
 from armillary.solver.methods import rk4
 
-STEPS = 4  # of RK4 in an interval
+STEPS = 4  # RK4 steps in an interval
 
 
 class ShootingMesh(Mesh):
-    """A mesh of ends of intervals; its matrices W and weights are zero, since runs replace them."""
+    """A mesh of ends of intervals; W and the weights are zero, since RK4 integrates rates and cost."""
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -47,7 +47,7 @@ class ShootingMesh(Mesh):
 
     @cached_property
     def rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """W, with zeros: no rates at the points."""
+        """W, which is zero: the rates at the points are not used."""
         rows, columns, values = super().rates
         return rows, columns, np.zeros(len(values))
 
@@ -73,7 +73,7 @@ class _Stage:
 
 
 class ShootingProgram(NonlinearProgram):
-    """The program of one phase: terms of the points, from `NonlinearProgram`, and terms of the runs."""
+    """The program of one phase: terms at the points (`NonlinearProgram`) and terms of runs over intervals."""
 
     def __init__(
         self, functions: Functions, mesh: Mesh, start_time: float, duration: float | None, steps: int = STEPS
@@ -84,7 +84,7 @@ class ShootingProgram(NonlinearProgram):
 
     @cached_property
     def _interval_columns(self) -> np.ndarray:
-        """Indices of the variables of each interval; −1 for none."""
+        """Indices of the variables of each interval; −1 in place of a duration that is fixed."""
         i = np.arange(self.mesh.intervals)[:, None]
         v = self.first_v + i * self.m + np.arange(2 * self.m)
         p = np.broadcast_to(self.first_p + np.arange(self.p), (len(i), self.p))
@@ -151,7 +151,7 @@ class ShootingProgram(NonlinearProgram):
                 slopes = inside.dense_jacobian(at, self.f.parameters)[:, : n + 1]
                 stages.append(_Stage(at, h, values, slopes, arguments))
                 d_values = T * (slopes @ arguments)
-                d_values[:, :, -1] += values  # T f by T
+                d_values[:, :, -1] += values  # the derivative of the factor T in T f
                 total += b * values
                 d_total += b * d_values
                 added = (T * following * h)[:, None] * values[:, :n]
@@ -229,7 +229,7 @@ class ShootingProgram(NonlinearProgram):
         return places.sum(np.concatenate([super().hessian(z, multipliers, cost), own.ravel()[keep]]))
 
     def _run_hessian(self, z: np.ndarray, pull: np.ndarray, cost: float) -> np.ndarray:
-        """Return ∂²(pull · end state + cost · cost)/∂(interval variables)², by an adjoint pass."""
+        """Return ∂²(pull · end state + cost · ∫ cost)/∂(interval variables)², by an adjoint pass."""
         T, n, f = self.duration(z), self.n, self.f
         stages = self._differentiated_runs(z)[2]
         found = np.zeros((len(pull), self._own, self._own))
@@ -256,7 +256,7 @@ class ShootingProgram(NonlinearProgram):
 
 
 def _stages() -> list[tuple[float, float, float]]:
-    """Return node and weight of each stage of RK4, and the coefficient of its slope in the next stage."""
+    """Return node and weight of each stage of RK4, and the coefficient of its rates in the next stage."""
     c, b = rk4.TABLEAU.c, rk4.TABLEAU.b
     return [(c[s], b[s], c[s + 1] if s + 1 < len(c) else 0.0) for s in range(len(c))]
 
@@ -264,7 +264,7 @@ def _stages() -> list[tuple[float, float, float]]:
 def run_errors(program: ShootingProgram, z: np.ndarray) -> np.ndarray:
     """Return Richardson's error estimate (order 4) for each interval, from twice as many steps.
 
-    The error of an interval is the largest over the states, each relative to its size.
+    The error of an interval is the largest error of a state, relative to the size of this state.
     """
     once, twice = (program.end_states(z, steps)[0] for steps in (program.steps, 2 * program.steps))
     sizes = 1.0 + np.abs(program.split(z)[0]).max(axis=0)

@@ -1,7 +1,8 @@
 """A model's rates, outputs, steps and runs as functions of PyTorch, differentiated by compiled code.
 
-Each is a `torch.autograd.Function` with forward and reverse derivatives, for tensors on the CPU, whose memory
-is shared (DLPack); leading axes, and axes of `torch.func.vmap`, are rows of one compiled loop.
+Each function is a `torch.autograd.Function` with forward and reverse derivatives. Tensors must be on the CPU;
+their memory is shared, not copied (DLPack). Leading axes, and axes of `torch.func.vmap`, are rows of one
+compiled loop.
 """
 
 from __future__ import annotations
@@ -43,8 +44,7 @@ def to_torch(
     parts: int = 1,
     ignore_jumps: bool = False,
 ) -> TorchFunctions:
-    """Return rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both
-    ways.
+    """Return rates, outputs, a step and a run as PyTorch functions with forward and reverse derivatives.
 
     Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
     `torch.func.vmap` and leading axes become runs of one compiled loop.

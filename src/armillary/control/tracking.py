@@ -98,8 +98,8 @@ def lqr_along(
 ) -> TrackingRegulator:
     """Return the gains that keep the model near a run: v = v̄(t) − K(t) (x − x̄(t)).
 
-    Q, R and ``final``, the weight of the last deviation (left out: Q), are as for ``lqr``. The linear
-    model is exact at every sample of the run; sample it closely.
+    Q, R and ``final``, the weight of the last deviation (by default Q), are as for ``lqr``. A and B are
+    exact at every sample of the run and interpolated in between, so sample the run closely.
     """
     motion = steered_plant(model, inputs)
     motion.check_independent("lqr_along")

@@ -27,7 +27,7 @@ def require_numbers(
         for name, value in (values or {}).items():
             if isinstance(value, arm.Expr):
                 continue
-            number = float(value) if is_number(value) else math.nan  # type: ignore[arg-type]  # it is a number
+            number = float(value) if is_number(value) else math.nan  # type: ignore[arg-type]  # is_number
             if not math.isfinite(number) or not right(number):
                 raise arm.ModelError(f"{where}: {name}={value!r} must be {words}")
 
@@ -37,7 +37,7 @@ def is_number(value: object) -> bool:
     if isinstance(value, str | bytes | bool):
         return False
     try:
-        float(value)  # type: ignore[arg-type]  # what cannot be converted is no number
+        float(value)  # type: ignore[arg-type]  # raises for anything but a number
     except (TypeError, ValueError):
         return False
     return True

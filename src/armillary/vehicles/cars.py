@@ -1,7 +1,8 @@
 """Cars ready to run: a single-track car and one with 14 degrees of freedom.
 
 Both have the input ``steer`` (angle of the front wheels, rad), the parameter ``V`` (speed), and outputs
-named as in ISO 8855: yaw velocity, lateral acceleration, sideslip angle. Axes: x forward, y to the
+named as in ISO 8855: yaw velocity, lateral acceleration, sideslip angle. Axes: x forward, y to the left,
+z up.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from armillary.vehicles.wheel import RoadWheel, add_rolling_wheel, add_wheel
 Compiled: TypeAlias = Any
 
 GRAVITY = 9.80665
-COLUMN, COLUMN_DAMPING = 40e3, 100.0  # N·m/rad, N·m·s/rad: steering at a front wheel, 30 Hz, damping ratio ½
-OVERTURNED, UPRIGHT = "overturned", 0.2  # event that ends a run; body.z·up below which the body is overturned
+# Stiffness (N·m/rad) and damping (N·m·s/rad) of the steering at a front wheel: 30 Hz, damping ratio ½.
+COLUMN, COLUMN_DAMPING = 40e3, 100.0
+OVERTURNED = "overturned"  # name of the event that ends a run
+UPRIGHT = 0.2  # cosine of the body's lean below which it is overturned
 CORNERS = {"front_left": ("a", 1), "front_right": ("a", -1), "rear_left": ("b", 1), "rear_right": ("b", -1)}
 
 # A car of the middle class: value in SI units, unit, meaning.
@@ -66,7 +69,7 @@ class Car:
     spin_per_speed: Mapping[str, float]  # Ω/V of free rolling, by wheel, 1/m
     wheelbase: float = 2.7  # m
     steering_ratio: float = 1.0  # input "steer" over the angle of the front wheels
-    powers: Mapping[str, Scalar] = field(default_factory=dict)  # W, by kind of load, all but gravity
+    powers: Mapping[str, Scalar] = field(default_factory=dict)  # power of each kind of load but gravity, W
     step: float = 1e-3  # s, step of the integration in manoeuvres
 
     @classmethod
@@ -100,14 +103,13 @@ class Car:
         return {"V": speed, **({"driver_gain": 0.0} if "driver_gain" in self.system.parameters else {})}
 
     def _wheel(self, name: str) -> str:
-        """Return the body of a wheel: its name, or in text models with included wheels NAME_wheel."""
+        """Return the name of a wheel's body: NAME or, in text models with included wheels, NAME_wheel."""
         return name if name in self.system.bodies else f"{name}_wheel"
 
     def start(self, speed: float) -> dict[str, float]:
-        """Return the initial values of straight running at a speed; 0 for a car that stands.
+        """Return the initial values of straight running at a speed, which is 0 for a car that stands.
 
-        Without them runs of cars with four wheels begin with the speed that their parameter V had when they
-        were made.
+        A car with four wheels starts by default at the speed that its parameter V had when the car was made.
         """
         spins = {f"{self._wheel(name)}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
         return {"body.u1": speed, **spins} if spins else {}
@@ -163,7 +165,7 @@ def fourteen_freedom_car(
     front, rear  tyres of the left side; the right side has their mirror images
     parameters   replace values of FOURTEEN
     drive        axle whose wheels hold the speed V: "front" or "rear"
-    driver       steers in addition to the input; the front wheels then turn on stiff springs
+    driver       steers in addition to the input "steer"; the front wheels then turn on stiff springs
 
     With all coordinates zero the car stands on the road at height zero: springs and tyres carry the weight.
     Wheels move along z of the body, so the roll axis lies in the plane of the road.
@@ -241,9 +243,9 @@ def fourteen_freedom_car(
 
 
 def start_at_speed(car: Car, speed: float) -> Car:
-    """Let runs of a car begin with straight running at a speed, by default; return the car.
+    """Let runs of a car begin by default with straight running at a speed; return the car.
 
-    From rest, the speed controller would spin up the driven wheels at once.
+    In a start from rest the speed controller would spin up the driven wheels at once.
     """
     car.system.start(car.start(speed))
     return car

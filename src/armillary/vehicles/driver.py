@@ -1,7 +1,8 @@
 """Drivers who follow a path by looking ahead: after MacAdam, and after Sharp (below).
 
-The driver predicts that without steering the car keeps its velocity, and that a steer angle δ bends its path
-by δ/(L + K V²). With g = V²/(L + K V²), the deviations from the path y(x) at times ηᵢ ahead are then
+The driver predicts that without steering the car keeps its velocity V, and that a steer angle δ gives its
+path the curvature δ/(L + K V²), with wheelbase L and understeer gradient K. With g = V²/(L + K V²), the
+deviations from the path y(x) at times ηᵢ ahead are then
 
     εᵢ = y(x + Vx ηᵢ) − y − Vy ηᵢ − ½ g ηᵢ² δ
 
@@ -36,10 +37,10 @@ class Driver(Protocol):
 
 @dataclass(frozen=True)
 class PathDriver:
-    """A driver of a path y(x).
+    """A driver who follows a path y(x).
 
     path       y over x, m: an `arm.Table`
-    preview    s that the driver looks ahead
+    preview    time that the driver looks ahead, s
     points     number of times ηᵢ within the preview
     lag        time constant of arms and hands, s
     understeer gradient K of the car in the driver's prediction, rad·s²/m
@@ -57,7 +58,7 @@ class PathDriver:
         if not (0 < self.preview < math.inf and 0 < self.lag < math.inf and 0 < self.limit < math.inf):
             raise arm.ModelError("a path driver needs positive, finite preview, lag and limit")
         if self.points != int(self.points) or self.points < 1:
-            raise arm.ModelError(f"a path driver needs one or more whole points, not {self.points!r}")
+            raise arm.ModelError(f"a path driver needs a whole number of points from 1, not {self.points!r}")
 
     def add(self, system: arm.System, body: arm.Body, wheelbase: Scalar) -> Scalar:
         """Add the driver's state and return the angle of the front wheels, positive to the left, rad."""
@@ -92,14 +93,15 @@ class PathDriver:
 #
 #     Σ  weight_y (y − path)² + weight_ψ (ψ − slope)² + δ²
 #
-# over all time is a state feedback: four gains on the car, from a Riccati equation for the car alone, and one
-# on each point of the path, from that equation's closed loop run backwards. The path is measured in axes that
-# move with the car, so that the gains hold at any place and heading.
+# over all time is a state feedback. It has four gains on the car, from a Riccati equation for the car alone,
+# and one gain on each point of the path, from a recursion with the closed loop of this equation. The path is
+# measured in axes that move with the car, so that the gains hold at any place and heading.
 #
 #     δ = −K (0, vy, 0, ψ̇) + Σ kᵢ eᵢ     eᵢ: lateral offset of the point i V T ahead, in axes of the car
 #
-# For a long preview, K of y and of ψ are the sums of kᵢ and of i V T kᵢ: shifting or turning path and car
-# together must not change δ. In axes of the car, y and ψ are zero. Steering saturates at ``limit``.
+# For a long preview, the gain K on y is the sum of kᵢ, and K on ψ the sum of i V T kᵢ, since shifting or
+# turning path and car together must not change δ. In axes of the car, y and ψ are zero. The steer angle is
+# limited to ±``limit``.
 #
 # Source: Sharp and Valtetsiotis, Optimal preview car steering control, ICTAM selected papers, Vehicle System
 # Dynamics 35 supplement (2001) 101-117; Sharp, Casanelles and Symonds, A mathematical model for driver
@@ -137,11 +139,11 @@ class SharpDriver:
 
     path          y over x, m: an `arm.Table`
     speed         for which the gains are computed, m/s
-    car           in the driver's prediction
-    preview       s that the driver looks ahead; more than 1.5 s gains little
-    interval      T, s
-    weight_y      rad² per m²
-    weight_angle  rad² per rad²
+    car           model of the car in the driver's prediction
+    preview       time that the driver looks ahead, s; more than 1.5 s gains little
+    interval      time T between two points of the path, s
+    weight_y      weight of the lateral deviation, rad² per m²
+    weight_angle  weight of the deviation of the heading, rad² per rad²
     lag           time constant of arms and hands, s
     limit         largest angle of the front wheels, rad
     """
@@ -162,18 +164,18 @@ class SharpDriver:
         if not positive or self.preview < 2 * self.interval:
             raise arm.ModelError(
                 "a driver by optimal preview needs speed, preview, interval, weight_y, lag and limit above "
-                "zero, weight_angle from zero, and a preview of two intervals at least"
+                "zero, weight_angle zero or above, and a preview of at least two intervals"
             )
         intervals = self.preview / self.interval
         if abs(intervals - round(intervals)) > 1e-9 * intervals:
             raise arm.ModelError(
                 f"a driver by optimal preview: preview={self.preview:g} s is no multiple of "
-                f"interval={self.interval:g} s, at which the gains are; give one"
+                f"interval={self.interval:g} s; there is a gain for each interval, so give a multiple"
             )
 
     @cached_property
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
-        """Gains K of y, vy, ψ, ψ̇, and k of the path at 0, T, 2 T, … ahead."""
+        """Gains K on y, vy, ψ, ψ̇, and gains k on the points of the path 0, T, 2 T, … ahead."""
         from scipy.linalg import expm, solve_discrete_are
 
         a, b = self.car.matrices(self.speed)
@@ -191,7 +193,8 @@ class SharpDriver:
         count = round(self.preview / self.interval) + 1
         path = np.array([[-1.0] + [0.0] * (count - 1), [1 / ahead, -1 / ahead] + [0.0] * (count - 2)])
         cross = errors.T @ weights @ path  # terms of the cost with a state of the car and a path point
-        # The mixed part of the value function, car times path: M = Φcᵀ M S + cross, S the shift.
+        # The part M of the value function for products of car and path: M = Φcᵀ M S + cross, where Φc is the
+        # closed loop and S the shift of the path points.
         mixed = np.zeros((4, count))
         mixed[:, 0] = cross[:, 0]
         for i in range(1, count):

@@ -203,7 +203,7 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
         "rear", track, arm.Revolute("x"), com=(0, 0, "h"), mass="Mr",
         inertia=("Irx", "Irx + Irz", "Irz", 0, "Crxz", 0),
     )  # fmt: skip
-    # The front frame's z is the steering axis; its origin the foot of the perpendicular a.
+    # The front frame's origin is the foot of the perpendicular a on the steering axis (−sin ε, 0, cos ε).
     front = s.body(
         "front",
         rear,
@@ -236,7 +236,7 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
 def _frame_inertia(
     across: arm.Expr, along: arm.Expr, sine: arm.Expr, cosine: arm.Expr
 ) -> tuple[arm.Expr | int, ...]:
-    """Return the inertia (11, 22, 33, 12, 13, 23) of a frame, from its moments along and across steering."""
+    """Return the inertia (11, 22, 33, 12, 13, 23) of a frame from that across and along the steering axis."""
     return (
         across * cosine * cosine + along * sine * sine,
         across + along,
@@ -271,10 +271,11 @@ def tractor_and_trailer(
 ) -> Car:
     """Return a tractor and a semi-trailer on a fifth wheel, at constant speed: they move sideways and yaw.
 
-    Each tyre argument describes one wheel of the left side: the front axle has two, the driven axle four, and
-    the trailer two on each of its three axles, which are modelled at one position; half of the wheels have
-    mirror images. Static loads follow from the masses. Outputs are the tractor's quantities as in ISO 8855,
-    the articulation angle, and the trailer's yaw velocity and lateral acceleration at its mass centre.
+    Each tyre argument describes one wheel of the left side; the wheels of the right side have its mirror
+    image. The front axle has two wheels, the driven axle four, and the trailer two on each of its three
+    axles, which are modelled at one position. Static loads follow from the masses. Outputs are the tractor's
+    quantities as in ISO 8855, the articulation angle, and the trailer's yaw velocity and lateral acceleration
+    at its mass centre.
     """
     s = arm.System("tractor and semi-trailer")
     p = declare_parameters(s, TRACTOR, parameters, speed)

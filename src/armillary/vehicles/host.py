@@ -76,8 +76,8 @@ def export_vehicle(car: Car, path: str | os.PathLike[str], *, force: bool = Fals
     wheels = [name for name in car.spin_per_speed if f"{name}_road_height" in known]
     if not wheels:
         raise arm.ModelError(
-            "export_vehicle: this car has a road of its own; build it with road=HostRoad(), whose road is "
-            "described by the host"
+            "export_vehicle: this car has a road of its own; build it with road=HostRoad(), a road that the "
+            "host describes"
         )
     folder = Path(car.system.derive().export("c", path, force=force))
     stem = next(folder.glob("*_solver.h")).name.removesuffix("_solver.h")

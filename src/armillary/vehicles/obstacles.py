@@ -3,12 +3,13 @@
 At an edge a tyre does not follow the height below its hub. In the model two elliptic cams roll over the
 obstacle, one ahead of the other, and the wheel stands on the plane through the cams' lowest points:
 
-    |ξ/a|ᶜ + |ζ/b|ᶜ = 1       the cam, a = length·r, b = height·r, c = order
+    |ξ/a|ᶜ + |ζ/b|ᶜ = 1       the cam, a = length·r, b = height·r, c = order, r: free radius of the tyre
     z(x) = max over ξ of [ profile(x + ξ) − b (1 − (1 − |ξ/a|ᶜ)^(1/c)) ]
     height = (z_front + z_rear)/2        slope = (z_front − z_rear)/s,   s = shift · contact length
 
-For a profile of steps the maximum is exact: each stretch of constant height lifts the cam by this height less
-the drop of the cam at the distance of the stretch. The cams' distance is computed for one load and kept.
+For a profile of steps the maximum is exact: each stretch of constant height lifts the cam by this height
+minus the rise of the cam's lower edge at the distance ξ of the stretch. The distance s between the cams is
+computed for one load and stays constant.
 
 Source: Schmeitz, A semi-empirical three-dimensional model of the pneumatic tyre rolling over arbitrarily
 uneven road surfaces, TU Delft 2004; Pacejka (2012), section 10.1.6. Defaults come from MF-Swift files.
@@ -29,7 +30,8 @@ from armillary.vehicles.tyres.tyre import Scalar, Tyre
 SPACING = 0.004  # m between points of the tables near an obstacle
 RAMP_STEPS = 40  # steps that approximate a ramp
 SIDE_WIDTH = 0.2  # m, width about y = 0 over which an obstacle of one side fades out
-# Half the contact length over r0 is Q_RA1 √d + Q_RA2 d, d the relative deflection; names of MF 6.1 files.
+# Half the contact length over the free radius is Q_RA1 √d + Q_RA2 d, where d is the deflection over the free
+# radius. The coefficients have their names from MF 6.1 files.
 CONTACT_ROOT, CONTACT_LINEAR = 0.5, 1.0
 
 
@@ -71,7 +73,10 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class TandemCams:
-    """Two cams that replace a tyre: its free radius and contact length in m, and their shape."""
+    """Two cams that replace a tyre: the tyre's free radius and contact length, m, and the cams' shape.
+
+    ``shift``, ``length``, ``height`` and ``order`` are the numbers of the equations of this file.
+    """
 
     radius: float
     contact_length: float

@@ -36,7 +36,7 @@ class Road:
     friction: float | Callable[[Scalar, Scalar], Scalar] = 1.0
 
     def below_wheel(self, system: arm.System, name: str, x: Scalar, y: Scalar) -> Surface:
-        """Return the surface below a wheel; roads that need memories or inputs add them with its name."""
+        """Return the surface below a wheel; roads that need memories or inputs name them by the wheel."""
         return self.below(x, y)
 
     def below(self, x: Scalar, y: Scalar) -> Surface:
@@ -106,7 +106,7 @@ def friction_patches(
 ) -> Callable[[Scalar, Scalar], Scalar]:
     """Return the friction of a road with patches of ice or water, for ``Road(height, friction)``.
 
-    Where patches overlap the last one holds. At the edges of a patch friction is blended over a width in m.
+    Where patches overlap, the last one counts. At a patch's edges, friction is blended over a width in m.
     """
     for patch in patches:
         if not (patch.x[0] < patch.x[1] and patch.y[0] < patch.y[1] and patch.friction > 0 and width > 0):
@@ -202,7 +202,7 @@ def road_profiles(
     if not 0 < track < math.inf:
         raise arm.ModelError(f"the distance of the tracks, track={track!r}, must be above zero, in metres")
     if waves != int(waves) or waves < 1:
-        raise arm.ModelError(f"a road needs one or more whole waves, not {waves!r}")
+        raise arm.ModelError(f"a road needs a whole number of waves from 1, not {waves!r}")
     edges = np.geomspace(lowest, highest, waves + 1)
     n = np.sqrt(edges[:-1] * edges[1:])
     variance = MEANS[road_class] * REFERENCE**2 * (1 / edges[:-1] - 1 / edges[1:])

@@ -14,14 +14,14 @@ The slips are states that lag by the relaxation lengths σ. No equation divides 
 
 At standstill these states are deflections of the tyre, so a vehicle stands on a slope without creeping. Below
 the speed ``slow`` a damper acts in addition, since the damping by rolling is missing there: the slips in the
-tyre's law are κ − g T Vsx/σκ and w + g T Vsy/σα, with g = (1 − (Vx/slow)²)².
+tyre's law are κ − g T Vsx/σκ and w + g T Vsy/σα, with g = (1 − (Vx/slow)²)² and the time T, ``damping_time``.
 
 The deflection of a tyre cannot grow beyond the limit of friction. Therefore σ falls with the slope of the
 force, by the factor (1 − λ)² of a brush model, where λ ≤ 1 is the slip over the slip of full sliding. Without
 this a locked wheel would come to rest with a tyre stretched by σ, and spring back. σ has the lower bounds
 QUICKEST·V and SHORTEST_RELAXATION.
 
-Source: Pacejka (2012), sections 7.2.1 and 8.6, with the limit on V in place of the conditions there.
+Source: Pacejka (2012), sections 7.2.1 and 8.6; the lower limit of V replaces conditions of this source.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def add_wheel(
 
     at            the hub in the parent's frame
     mass, inertia of the wheel, as `System.body` takes them; the second moment is about the spin axis
-    road          flat at height zero if left out; z of the ground is up
+    road          by default flat at height zero; z of the ground is up
     crown_radius  of the tyre's cross-section: the contact moves sideways as the wheel leans
     slow          m/s, speed below which the damper of standstill acts and trail and rolling resistance fade
     damping_time  T of the damper of standstill, s
@@ -138,7 +138,7 @@ def add_wheel(
     lever = crown - (height - (radius - crown_radius) * cosine) * normal
     deflection = crown_radius + (radius - crown_radius) * cosine - height
 
-    # Velocities: at the contact, of the wheel plane, which does not spin.
+    # The velocity at the contact is that of the wheel plane, which does not spin.
     velocity = arm.velocity(centre)
     at_contact = velocity + arm.cross(arm.angular_velocity(parent), lever)
     speed = arm.dot(velocity, forward)
@@ -211,9 +211,9 @@ def _is_one(value: Scalar) -> bool:
 #
 #     σ dFy/dt + |Vx| Fy = |Vx| F(α, γ),      α = atan2(Vsy, |Vx|)
 #
-# For models of lateral motion at constant speed, without load transfer and longitudinal slip. No equation
-# divides by a speed, and σ has the lower bounds of `add_wheel`. A wheel of `add_wheel` instead computes its
-# load and its spin.
+# This wheel is for models of lateral motion at constant speed, without load transfer and longitudinal slip.
+# No equation divides by a speed, and σ has the lower bounds of `add_wheel`. A wheel of `add_wheel`, in
+# contrast, computes its load and its spin.
 
 
 def add_rolling_wheel(

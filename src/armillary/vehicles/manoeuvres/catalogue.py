@@ -31,11 +31,11 @@ from armillary.vehicles.manoeuvres.ride import ride
 
 
 class Entry(NamedTuple):
-    """A manoeuvre: a function of a car and of numbers by name, and its standard."""
+    """A manoeuvre: its function of a car and numbers, a description, and the arguments that it uses."""
 
     drive: Callable[..., Tabled]
     about: str
-    uses: tuple[str, ...] = ("speed", "steer")
+    uses: tuple[str, ...] = ("speed", "steer")  # names of numbers that ``drive`` takes
     moves: bool = True  # the result has a run, which can be plotted and animated
 
     def run(self, car: Car, speed: float, steer: float, brake: float) -> Tabled:

@@ -97,7 +97,7 @@ def _measure(car: Car, point: arm.OperatingPoint, speed: float, angle: float) ->
     """Return the row of a circle: speed, angle of the front wheels, yaw velocity, acceleration, sideslip.
 
     All but the angle are outputs of the operating point. A run would give the same numbers, but the first
-    circle would take half as long again: a run needs its compiled loop and, for suspensions in closed loops,
+    circle would take 1.5 times as long: a run needs its compiled loop and, for suspensions in closed loops,
     often another configuration.
     """
     found = point.outputs
@@ -119,7 +119,7 @@ class Handling:
     acceleration_gain: float  # m/s² per rad
     understeer_gradient: float  # rad per m/s²
     characteristic_speed: float  # m/s, nan for an oversteering car
-    critical_speed: float  # m/s, above which straight running is unstable; nan if there is none to 120 m/s
+    critical_speed: float  # m/s, above which straight running is unstable; nan if it is above 120 m/s
     frequencies: np.ndarray  # of the oscillating modes, Hz
     dampings: np.ndarray
 
@@ -218,7 +218,7 @@ GRAVITY = 9.80665
 
 @dataclass(frozen=True)
 class HandlingDiagram:
-    """Lateral acceleration over the steer angle less Ackermann's angle, δ − L/R, at one speed."""
+    """Lateral acceleration over the steer angle minus the Ackermann angle, δ − L/R, at one speed."""
 
     speed: float  # m/s
     lateral_acceleration: np.ndarray  # m/s²
@@ -319,13 +319,13 @@ def gg_diagram(
     """Return the g-g diagram of a car from runs: a ramp of steering at each brake pedal or drive torque.
 
     steer    angle of the front wheels at the end of the ramp, rad
-    pedals   of the brake, 0 to 1
-    torques  of the driven axle, N·m
-    ramp     s in which the steering rises; short, so that the speed hardly changes, and long against the lag
-             of the car's yaw, a tenth of a second
+    pedals   positions of the brake pedal, 0 to 1
+    torques  drive torques of the driven axle, N·m
+    ramp     time in which the steering rises, s: short enough that the speed hardly changes, and long
+             compared with the lag of the car's yaw, a tenth of a second
 
-    Counted samples begin 0.3 s after the pedal moved and end when the sideslip angle exceeds 60 deg; samples
-    below 3 m/s are left out.
+    The diagram has the samples from 0.3 s after the pedal moved until the sideslip angle exceeds 60 deg,
+    without those below 3 m/s.
     """
     if "brake" not in car.system.memories:
         raise arm.ModelError("gg_diagram: this car has no brakes; use full_car")

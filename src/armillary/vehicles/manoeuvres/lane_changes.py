@@ -49,8 +49,8 @@ class Track:
         """
         first, middle, last = self.lanes
         x = np.arange(0.0, last.end + 60.0, 1.0)
-        y = middle.middle * _bend((x - first.end) / (middle.start - first.end))
-        y += (last.middle - middle.middle) * _bend((x - middle.end) / (last.start - middle.end))
+        y = middle.middle * _transition((x - first.end) / (middle.start - first.end))
+        y += (last.middle - middle.middle) * _transition((x - middle.end) / (last.start - middle.end))
         return arm.Table(x, y, kind="smooth", name="lane_path", x_units="m", y_units="m")
 
     @property
@@ -94,8 +94,8 @@ def double_lane_change_track(width: float = 1.8, *, offset_from: str = "edge") -
 def obstacle_avoidance_track(width: float = 1.8) -> Track:
     """Return the track of ISO 3888-2: lanes of 12, 11 and 12 m with gaps of 13.5 and 12.5 m, 61 m in all.
 
-    Their widths are 1.1 w + 0.25 m, w + 1 m, and 1.3 w + 0.25 m but at least 3 m; 1 m lies between the left
-    edges of the outer lanes and the right edge of the middle one.
+    For a car of width w the lane widths are 1.1 w + 0.25 m, w + 1 m, and 1.3 w + 0.25 m but at least 3 m. The
+    right edge of the middle lane is 1 m to the left of the left edges of the outer lanes.
     """
     _check_width(width)
     b1, b3, b5 = 1.1 * width + 0.25, width + 1.0, max(1.3 * width + 0.25, 3.0)
@@ -112,7 +112,7 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
     """Drive a car through a track, and count the cones that it touches.
 
     car      with a `PathDriver` of the track's path: ``full_car(…, driver=PathDriver(track.path))``
-    release  drive without a drive force, as ISO 3888-2 asks, where this is the default
+    release  whether the car rolls without a drive force, as ISO 3888-2 requires; by default for this standard
 
     Verdict: no point of the body's outline leaves a lane, and the car reaches the end of the track. The exit
     speed is measured at the end of the last lane, or at the end of the run if the car does not arrive.
@@ -187,10 +187,13 @@ def draw_track(track: Track, rows: np.ndarray, path: str | os.PathLike[str]) -> 
 
 
 def fastest(test: Callable[[float], Manoeuvre], low: float, high: float, *, within: float = 0.1) -> float:
-    """Return the highest speed between two at which a manoeuvre is passed, by bisection, m/s."""
+    """Return the highest speed between two at which a manoeuvre is passed, by bisection, m/s.
+
+    within  largest error of this speed, m/s
+    """
     if not (0 < low < high and within > 0):
         raise arm.ModelError(
-            f"fastest: speeds must rise and the step be positive: 0 < low ({low:g}) < high ({high:g}), "
+            f"fastest: 0 < low < high and within > 0 are needed, not low={low:g}, high={high:g}, "
             f"within={within:g}"
         )
     if not test(low).passed:
@@ -201,7 +204,7 @@ def fastest(test: Callable[[float], Manoeuvre], low: float, high: float, *, with
     return low
 
 
-def _bend(s: np.ndarray) -> np.ndarray:
+def _transition(s: np.ndarray) -> np.ndarray:
     """Return a step from 0 to 1 over 0 < s < 1 by two parabolas."""
     s = np.clip(s, 0.0, 1.0)
     return np.where(s < 0.5, 2 * s * s, 1 - 2 * (1 - s) ** 2)

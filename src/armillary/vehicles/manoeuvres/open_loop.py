@@ -24,7 +24,7 @@ from armillary.vehicles.manoeuvres.result import (
 )
 
 START = 0.5  # s of straight running before the steering or braking begins
-DWELL = 0.5  # s of the sine with dwell
+DWELL = 0.5  # s for which the sine with dwell is held at its second peak
 GRAVITY = 9.80665
 
 
@@ -152,7 +152,7 @@ def random_steer(
 
     The angle is a sum of sines of random phase with equal amplitudes and frequencies up to ``highest`` Hz;
     ``steer`` is its standard deviation. Spectra are computed from the second half of the run, which contains
-    whole numbers of periods of each sine. Figures as for `pulse_steer`.
+    whole numbers of periods of each sine. The figures are those of `pulse_steer`.
     """
     require_numbers(
         "random_steer", positive={"highest": highest, "duration": duration}, not_zero={"steer": steer}
@@ -192,9 +192,10 @@ def sine_with_dwell(
     steer   amplitude; the regulation asks for 1.5 to 6.5 times the angle that gives 0.3 g
     heavy   for vehicles of more than 3,500 kg: 1.52 m in place of 1.83 m of lateral displacement
 
-    The sine is held at its second peak for 0.5 s. Verdict: the yaw velocity, relative to its second peak, is
-    at most 35 % 1 s after the end of the steering, and 20 % after 1.75 s; and the lateral displacement 1.07 s
-    after the steering begins is enough (the regulation asks for this only from 5 times the angle of 0.3 g).
+    The sine is held at its second peak for 0.5 s. Verdict: relative to its second peak, the yaw velocity is
+    at most 35 % one second after the end of the steering, and at most 20 % 1.75 s after it; and the lateral
+    displacement 1.07 s after the steering begins is large enough (the regulation asks for this only if the
+    amplitude is at least 5 times the angle that gives 0.3 g).
     """
     require_numbers("sine_with_dwell", positive={"frequency": frequency}, not_zero={"steer": steer})
     whole = 1 / frequency
@@ -262,8 +263,8 @@ def braking_in_a_turn(
 
     brake  pedal, 0 to 1
 
-    Figures: mean deceleration; yaw velocity one second after the brakes were applied; and its ratio to the
-    yaw velocity before, over the ratio of speeds: 1 if the radius is kept.
+    Figures: mean deceleration; yaw velocity one second after the brakes were applied; and the ratio of this
+    yaw velocity to that before braking, divided by the ratio of speeds, which is 1 if the radius is kept.
     """
     _require_brake(car, "braking_in_a_turn")
     begin = START + settle

@@ -1,7 +1,8 @@
 """Ride over a road: weighted accelerations by ISO 2631-1, wheel loads, peaks.
 
-The road belongs to the car: ``fourteen_freedom_car(…, road=iso8608_road("C", length=400))`` for a random one,
-``road=obstacle_road([Obstacle(at=20, length=0.05, height=0.02)], tyre, 3600)`` for a cleat.
+The road belongs to the car. ``fourteen_freedom_car(…, road=iso8608_road("C", length=400))`` stands on a
+random road, and with ``road=obstacle_road([Obstacle(at=20, length=0.05, height=0.02)], tyre, 3600)`` on a
+road with a cleat.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FEELING = (
 def ride(car: Car, *, speed: float, duration: float = 10.0, settle: float = 2.0) -> Manoeuvre:
     """Drive straight over the road of a car and weigh its accelerations at the mass centre, ISO 2631-1.
 
-    settle  s at the beginning that do not count
+    settle  time at the beginning that is left out of the figures, s
 
     Figures: weighted accelerations by axis (Wk vertical, Wd horizontal); their total value with factors of
     one, as for comfort; the vertical vibration dose (fourth power); peaks; the largest and the least load of

@@ -16,7 +16,7 @@ import numpy as np
 import armillary as arm
 from armillary.vehicles.opencrg.sections import FORMATS, RECORD, Entry, Sections, expected_rows, read_sections
 
-SPACING = 1e-6  # m, least distance of cross sections and of long sections
+SPACING = 1e-6  # m, least distance between neighbouring cross sections and long sections
 # Modifiers that are applied; another one raises an error unless its value has no effect.
 APPLIED = (
     "GRID_NAN_MODE", "GRID_NAN_OFFSET", "SCALE_Z_GRID", "SCALE_SLOPE", "SCALE_BANKING", "SCALE_LENGTH",
@@ -31,7 +31,7 @@ class CrgFile:
 
     u           positions of the cross sections along the reference line, equally spaced
     v           positions of the long sections (lines of constant v), positive to the left
-    z           heights over reference line and bank, one row per u; nan if the file has none
+    z           heights over reference line and bank, one row per u; nan where the file has none
     x, y        the reference line at u
     reference_z heights of the reference line at u, the integral of its slope
     bank        dz/dv of the cross section at u
@@ -58,7 +58,7 @@ class CrgFile:
     def crop(
         self, u: tuple[float, float] | None = None, v: tuple[float, float] | None = None, *, every: int = 1
     ) -> CrgFile:
-        """Return a part of the road, with every n-th cross section; small grids make small programs."""
+        """Return a part of the road with every n-th cross section (``every``), for a smaller program."""
         if every < 1:
             raise arm.ModelError(f"{self.path}: crop: every={every!r} must be 1 or more")
         rows = _between(self.u, u, self.path, "u")[::every]
@@ -87,7 +87,7 @@ def read_crg(path: str | os.PathLike[str]) -> CrgFile:
 
 
 def _channel(text: str, line: int, path: str | os.PathLike[str]) -> tuple[str, float, int]:
-    """Return the kind of a channel, its number (position or count of a long section), and its line."""
+    """Return the kind of a channel, its number (a long section's position or counter), and its line."""
     name = text.split(",")[0].strip().lower()
     at = re.match(r"long section at v\s*=\s*(\S+)$", name)
     counted = re.match(r"long section\s+(\d+)$", name)
@@ -295,7 +295,10 @@ def _check_options(where: str, options: Mapping[str, Entry]) -> None:
 
 
 def fill_missing(z: np.ndarray, mode: int, offset: float) -> np.ndarray:
-    """Fill missing heights by mode: 0 not; 1 the offset; 2 the next height to the right, else to the left."""
+    """Return heights with missing ones filled: in mode 0 none, in mode 1 by the offset.
+
+    In mode 2 a missing height is the next height to the right, else to the left, plus the offset.
+    """
     if mode == 0 or not np.any(np.isnan(z)):
         return z
     made = z.copy()

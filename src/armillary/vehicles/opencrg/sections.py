@@ -1,6 +1,6 @@
 """Sections and numbers of OpenCRG files (.crg), with errors that name file and line.
 
-A file has sections of text, from ``$NAME`` to ``$``, and after a line of ``$$$$`` the data: one row per cross
+A file has sections of text, from ``$NAME`` to ``$``. The data follow a line of ``$$$$``: one row per cross
 section, one column per line ``D:`` of $KD_DEFINITION. A format of four letters describes the rows:
 
     L or K   each row begins a record of 80 bytes, or rows fill records one after the other
@@ -26,7 +26,7 @@ import numpy as np
 
 import armillary as arm
 
-MOST = 500_000_000  # bytes of a file
+MOST = 500_000_000  # largest size of a file, bytes
 RECORD = 80  # bytes of a record of data
 FORMATS = tuple(f"{a}{b}{c}I" for a in "LK" for b in "RD" for c in "FB")
 
@@ -66,7 +66,7 @@ class Sections:
 
 
 def read_sections(path: Path, depth: int) -> tuple[Sections, np.ndarray]:
-    """Return the header of a file and its rows of numbers; ``depth`` counts files that name other files."""
+    """Return the header of a file and its rows of numbers; ``depth`` counts files that led to this one."""
     where = os.fspath(path)
     if not path.is_file():
         raise arm.ModelError(f"{where}: there is no such file; check its name and folder")
@@ -132,7 +132,7 @@ def read_sections(path: Path, depth: int) -> tuple[Sections, np.ndarray]:
 def _read_named_file(
     path: Path, included: tuple[str, int], own: Sections, depth: int
 ) -> tuple[Sections, np.ndarray]:
-    """Return header and data of another file; options and modifiers of the first file go before its own."""
+    """Return header and data of a named file, where entries of the file that names it replace its own."""
     name, line = included
     where = f"{os.fspath(path)}, line {line}"
     if depth > 3:
@@ -163,7 +163,7 @@ def _parameter(text: str, line: int, where: str, section: str) -> tuple[str, Ent
 
 
 def _text(content: bytes, place: int, line: int, definition: Definition, where: str) -> np.ndarray:
-    """Return the rows of a text file: numbers of fixed width; a field that begins with a star is nan."""
+    """Return the rows of a text file: numbers of fixed width, and fields with a star for missing numbers."""
     width, count = (10 if definition.kind[1] == "R" else 20), len(definition.channels)
     per_record = RECORD // width
     records = content[place:].decode("latin-1").split("\n")
@@ -241,6 +241,7 @@ def _binary(content: bytes, place: int, line: int, sections: Sections) -> np.nda
 
 
 def expected_rows(road: Mapping[str, Entry]) -> int | None:
+    """Return the number of cross sections by the header; None if the header does not state it."""
     end, step = road.get("REFERENCE_LINE_END_U"), road.get("REFERENCE_LINE_INCREMENT")
     if end is None or step is None or step.value <= 0:
         return None

@@ -1,20 +1,20 @@
 """Heights of an OpenCRG road below a position, for arrays and as part of a compiled model.
 
-The cross section at a point of the reference line has the direction of the bisector of the two adjoining
-pieces, so between two points P1 and P2 the cross sections fan out; v is measured along the normal n of the
-piece. With the direction t of the piece, its length l, and a, b the shifts along t per unit of v of the cross
-sections at P1 and P2,
+The pieces of the reference line are straight lines between its points. The cross section at a point has the
+direction of the bisector of the two adjoining pieces, so between two points P1 and P2 the cross sections fan
+out; v is measured along the normal n of the piece. With the direction t of the piece, its length l, and a, b
+the shifts along t per unit of v of the cross sections at P1 and P2,
 
     v = (P − P1)·n        u = u1 + Δu ((P − P1)·t − a v) / (l + (b − a) v)
 
 Heights are bilinear in (u, v) over the grid, plus the height of the reference line and bank times v, both
 linear along u. So the height is continuous, and its slopes jump at the lines of the grid.
 
-A position may project onto several pieces of a curved line. The right one is found from the wheel's u one
-step before, in the memory WHEEL_road_u: ROUNDS projections start from it. So a track may cross itself and be
-closed.
+A position may project onto several pieces of a curved line. The right piece is found from the wheel's u one
+step before, in the memory WHEEL_road_u: ROUNDS projections start from this u. So a track may cross itself and
+be closed. Beyond its ends the line continues along its first and last piece.
 
-Source: ASAM OpenCRG 1.2. Beyond its ends the line continues along its first and last piece.
+Source: ASAM OpenCRG 1.2.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from armillary.vehicles.opencrg.files import CrgFile, fill_missing, read_crg
 from armillary.vehicles.road import Road, Surface
 from armillary.vehicles.tyres.tyre import Scalar
 
-ROUNDS = 2  # projections per evaluation: one finds the piece, one is made on it; steps continue the iteration
+ROUNDS = 2  # projections per evaluation: the first finds the piece, the second gives u and v on it
 LARGEST = 2_000_000  # cells of a grid that a model may contain
 MISSING = {"refuse": 0, "zero": 1, "neighbour": 2}  # modes of `fill_missing`
 
 
 @dataclass(frozen=True)
 class CrgRoad(Road):
-    """A road of an OpenCRG file; x, y and z of the file are the ground's; see `crg_road`.
+    """A road of an OpenCRG file, whose axes x, y and z are the ground's; see `crg_road`.
+
     file      result of `read_crg`
     friction  scale of the tyre's friction, a number or a function of (x, y)
     kind      "linear" as ASAM defines it, or "smooth": bicubic heights with continuous slopes
@@ -133,7 +134,7 @@ class CrgRoad(Road):
         return made.below(x, y)
 
     def project(self, x: Scalar, y: Scalar, near: Scalar = 0.0) -> tuple[Scalar, Scalar]:
-        """Return (u, v) of a position on the ground, as expressions; ``near`` is the u at which to begin."""
+        """Return (u, v) of a position on the ground, as expressions; the search begins at u = ``near``."""
         file = self.file
         first, last = float(file.u[0]), float(file.u[-1])
         if file.straight:
@@ -293,8 +294,8 @@ def crg_road(
     start     u near which wheels on a curved road begin a run, by default the road's beginning; an error of a
               few pieces does no harm. Runs may set it for each wheel by the memories WHEEL_road_u
 
-    Of the file's options these are applied: border modes (beyond a border of mode 0 a run ends), offsets,
-    smooth ends, closed reference lines.
+    These options of the file are applied: border modes (beyond a border of mode 0 a run ends), offsets,
+    smooth ends and closed reference lines.
     """
     file = source if isinstance(source, CrgFile) else read_crg(source)
     return CrgRoad(friction=friction, file=file, kind=kind, missing=missing, start=start)

@@ -86,7 +86,8 @@ def declare_law(system: arm.System, name: str, law: Law, units: str) -> Law:
     return system.parameter(name, law, units=units)
 
 
-# Leaf springs: the rates of a semi-elliptic pack, as a bushing of six axes between axle and chassis.
+# Leaf springs: a bushing of six axes between axle and chassis with the rates of a semi-elliptic pack. Symbols
+# are explained in `LeafSpring`.
 #
 #     vertical   k = 8 E n b t³/(3 L³)        graduated leaves, load in the middle, ends on pins
 #     wind-up    k L²/4                       about y: the halves bend in opposite directions

@@ -13,7 +13,7 @@ from armillary.vehicles.tyres.tyre import TINY, Scalar
 
 
 class Rack(NamedTuple):
-    """A rack: its body, whose axes and origin are the chassis', and torque and power of the column on it."""
+    """A rack: its body with the axes and origin of the chassis, and the column's torque and power on it."""
 
     body: arm.Body
     torque: Scalar  # of the column on the pinion, N·m
@@ -37,7 +37,7 @@ def add_rack(
         T = k (angle − y/r) − c ẏ/r        force on the rack T/r
 
     angle             of the steering wheel, positive to the left, rad
-    at                its mass centre in the chassis' frame
+    at                mass centre of the rack in the chassis' frame
     pinion            r, travel of the rack to the left per angle, m/rad: positive for a rack ahead of the
                       axle, negative for one behind it
     column_stiffness  of column, torsion bar and assistance together, N·m/rad; ``column_damping`` N·m·s/rad
@@ -80,7 +80,7 @@ def add_air(
     density: float = 1.204,
     wind: arm.Vector | None = None,
 ) -> Air:
-    """Add the forces of the air at a point of a body, for its velocity v relative to the air, in body axes.
+    """Add the forces of the air at a point of a body, for the point's velocity v in the air, in body axes.
 
         F = −½ ρ |v| (drag vx, side vy, −lift |v|)        Mz = −½ ρ |v| yaw vy
 
@@ -126,7 +126,7 @@ ENERGY = "energy of motion and height"
 def add_energy_balance(system: arm.System, powers: Mapping[str, Scalar]) -> None:
     """Add the work of each kind of load as a state "work_KIND", and the mechanical energy as an output.
 
-    powers  on the bodies by kind of load, W; together the kinds must be all loads but gravity
+    powers  power on the bodies of each kind of load, W; together the kinds must be all loads but gravity
     """
     for kind, power in powers.items():
         label = f"work_{kind.replace(' ', '_')}"

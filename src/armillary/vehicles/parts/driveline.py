@@ -14,12 +14,12 @@ from armillary.vehicles.tyres.tyre import Scalar
 from armillary.vehicles.wheel import RoadWheel
 
 # rad/s within which friction of brakes and differentials changes its sign: a brake of 1500 N·m on 1.2 kg·m²
-# then has an eigenvalue of 830 1/s. With 0.5 rad/s it has 2500 1/s: with the tyre's damper this exceeds the
-# stability limit of RK4 with steps of 1 ms (2785 1/s).
+# then has an eigenvalue of 830 1/s. With 0.5 rad/s it would have 2500 1/s, which together with the tyre's
+# damper exceeds the stability limit of RK4 with steps of 1 ms (2785 1/s).
 SLOW_SPIN = 1.5
 LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential, if no coupling is given
 # 1/s, coupling of a locked differential over the spin inertia of a wheel: the difference of the spins dies
-# out in 1.5 ms for wheels of any size. 400 N·m·s/rad diverged with 0.25 kg·m² and steps of 1 ms.
+# out in 1.5 ms for wheels of any size. Runs with 400 N·m·s/rad, 0.25 kg·m² and steps of 1 ms diverged.
 LOCK_RATE = 333.0
 NOMINAL_CLUTCH = 400.0  # N·m, at which a clutch whose capacity is an expression has its given stiffness
 
@@ -97,8 +97,8 @@ class Differential:
     def shift(self, torque: Scalar, difference: Scalar, coupling: Scalar = LOCKED) -> Scalar:
         """Return the torque moved from the left wheel to the right one.
 
-        ``difference`` is the spin of the left wheel less the spin of the right wheel, rad/s; ``coupling`` is
-        that of a locked differential, N·m·s/rad.
+        ``difference`` is the spin of the left wheel minus the spin of the right wheel, rad/s. ``coupling`` is
+        the damping between the wheels of a locked differential, N·m·s/rad.
         """
         if self.kind == "open":
             return 0.0
@@ -163,7 +163,7 @@ class GearShift:
 
     up, down  engine speeds, rad/s, at which the next higher and the next lower gear are taken; the engine
               speed is computed from the wheels and the present gear, without slip of the clutch
-    pause     s in which the clutch closes again; the engine's pedal rises with it
+    pause     time in which the clutch closes after a shift, s; the engine's pedal rises in this time, too
     first     gear at the start
     """
 
@@ -255,7 +255,7 @@ def _check_numbers(
     clutch: Scalar,
     torsion: Sequence[float],
 ) -> None:
-    """Raise an error for numbers of a powertrain that mean nothing."""
+    """Raise an error for numbers that no powertrain can have, such as a ratio of zero."""
     gears, shaft = _finite_numbers(ratios), _finite_numbers(torsion)
     if not gears or 0 in gears or not _finite_numbers([final]) or final == 0:
         raise arm.ModelError(
@@ -277,7 +277,7 @@ def _check_numbers(
 
 
 def _finite_numbers(given: Sequence[float]) -> list[float]:
-    """Return a sequence of finite numbers as floats, and no number if one of them is not finite."""
+    """Return a sequence of finite numbers as floats; return an empty list if it has anything else."""
     try:
         numbers = [float(value) for value in given]
     except (TypeError, ValueError):
@@ -308,9 +308,10 @@ def add_powertrain(
         J ω̇ = T(ω, pedal) − Tc        Tc = clutch · min(max(s + c ṡ/k, −1), 1)        axle torque i Tc
         ṡ = k/clutch (v − |v| s),  v = ω − iΩ
 
-    The clutch is a spring with a damper that slips when its torque reaches the capacity, which it never
-    exceeds (the model of Dahl, with the damper of LuGre). A friction torque that depends on the slip speed
-    alone would be a damper, i² times as strong at the wheels: an eigenvalue of 30,000 1/s in first gear.
+    s is the torque of the clutch's spring over the capacity, and Ω the mean spin of the wheels. The clutch is
+    a spring with a damper that slips when its torque reaches the capacity, which it never exceeds (the model
+    of Dahl, with the damper of LuGre). A friction torque that depends on the slip speed alone would be a
+    damper, which is i² times as strong at the wheels and gives an eigenvalue of 30,000 1/s in first gear.
 
     engine   torque over speed and pedal: `combustion_engine`, `electric_motor`, or a function such as Table2
     gear     expression or input whose value 1, 2, … chooses a ratio, or a `GearShift`

@@ -199,8 +199,8 @@ def solid_axle(
 
     Points of the left side: wheel, spring_top, spring_foot; with ``links`` also lower_inner, lower_outer,
     upper_inner, upper_outer. Two lower links along the car and two upper ones that converge leave the axle
-    free to heave and roll. Without links, leaf springs must hold the axle: add one on each side as an
-    `add_bushing` between its seats, which has the six stiffnesses of a leaf spring.
+    free to heave and roll. Without links, leaf springs must hold the axle: add a `LeafSpring` on each side
+    between the seats.
     """
     left = HardPoints(system, name, places)
     x, half_track, z = left["wheel"]
@@ -266,7 +266,9 @@ def twist_beam(
     torsion  stiffness of the beam, N·m/rad
     """
     if "beam" in places and places["beam"][1] != 0:
-        raise arm.ModelError(f"twist beam '{name}': the point 'beam' lies amid the car, so its y must be 0")
+        raise arm.ModelError(
+            f"twist beam '{name}': the point 'beam' lies in the middle of the car, so its y must be 0"
+        )
     closures: tuple[Closure, ...] = ()
     halves, made = [], []
     for label, side in (("left", 1), ("right", -1)):

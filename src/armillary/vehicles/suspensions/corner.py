@@ -73,7 +73,7 @@ class HardPoints:
         x, y, z = self.between(start, end)
         square = x * x + y * y + z * z
         if not isinstance(square, arm.Expr) and square < 1e-12:
-            raise arm.ModelError(f"{self.axle}: the hard points {start!r} and {end!r} are one place")
+            raise arm.ModelError(f"{self.axle}: the hard points {start!r} and {end!r} are at one place")
         return arm.sqrt(square)
 
 
@@ -103,7 +103,7 @@ def _place(system: arm.System, axle: str, name: str, place: Sequence[float], var
 # the upright at its end would cost 27 % more operations in a car with four wishbones.
 
 
-ROTATION = "zxy"  # steer, inclination, then about the axle
+ROTATION = "zxy"  # order of the upright's rotations: steer, inclination, then about the axle
 
 
 @dataclass(frozen=True)
@@ -250,9 +250,8 @@ def close_arm(
 ) -> tuple[arm.Body, tuple[Closure, ...]]:
     """Add a wishbone: a body that turns about WHICH_rear to WHICH_front and carries the upright on a ball.
 
-    The ball joint is at WHICH_ball.
-
-    Its mass centre is midway between the rear pivot and the ball. With a compliance its pivots are bushings.
+    The ball joint is at WHICH_ball. The wishbone's mass centre is midway between the rear pivot and the ball.
+    With a compliance its pivots are bushings.
     """
     rear, front, ball = f"{which}_rear", f"{which}_front", f"{which}_ball"
     x, y, z = points.between(rear, ball)

@@ -67,7 +67,7 @@ class SuspensionRig:
         return self._sweep(height, height, np.zeros_like(height))
 
     def roll(self, angle: Iterable[float]) -> arm.Sweep:
-        """Return the table over roll angles φ of the chassis, in rad: wheels move by ±b/2 tan φ, track b.
+        """Return the table over roll angles φ of the chassis, rad: wheels move by ±b/2 tan φ, with track b.
 
         A positive angle lowers the right side of the chassis, so its right wheel is in bump. Camber is
         relative to the chassis.
@@ -99,14 +99,14 @@ class SuspensionRig:
         if corner is None or what not in MEASURED:
             names = ", ".join(f"left {name}" for name in MEASURED)
             raise arm.ModelError(
-                f"there is no output {output!r} of a rig; there are {names}, and the same of right"
+                f"there is no output {output!r} of a rig; there are {names}, and those of the right side"
             )
         known = [name for name in self.system.parameters if name.startswith("axle_")]
         wanted = known if points is None else list(points)
         unknown = [name for name in wanted if name not in known]
         if unknown:
             raise arm.ModelError(
-                f"{unknown[0]!r} is no hard point that is a parameter; name its point in vary= of the rig"
+                f"{unknown[0]!r} is not a parameter of a hard point; name its point in vary= of the rig"
                 + (f"; there are {', '.join(known[:6])} …" if known else "")
             )
         values: dict[str, Scalar] = dict(rest_values(self.system))
@@ -146,7 +146,7 @@ class SuspensionRig:
             worst = int(np.argmin(table.found))
             raise arm.ModelError(
                 f"the suspension cannot reach row {worst}: travels {left[worst]:g} and {right[worst]:g} m, "
-                f"rack {rack[worst]:g} m; ask for less, or check the hard points"
+                f"rack {rack[worst]:g} m; give smaller travels, or check the hard points"
             )
         return table
 
@@ -171,12 +171,12 @@ def suspension_rig(
     return SuspensionRig(s, corners[0], corners[1], rack)
 
 
-# Elastic suspensions: bushings in place of pivots, elastic rods, and their deflection under forces on a
+# Elastic suspensions have bushings in place of pivots, and elastic rods. They deflect under forces on a
 # wheel.
 #
-# A rig holds the chassis, the rack and the height of the wheel, and pulls at the wheel; the rest moves until
-# the bushings are in balance. Compliances are the derivatives of this balance by the pulls, computed exactly
-# from the linear model of the rig, −C A⁻¹ B + D.
+# A rig holds the chassis, the rack and the height of the wheel, and loads the wheel by forces and moments
+# (pulls); the other bodies move until the bushings are in balance. Compliances are the derivatives of this
+# balance by the pulls, computed exactly from the linear model of the rig: −C A⁻¹ B + D.
 
 
 # Forces and moments on the rig's wheel (pulls): unit, scale in the printed table, meaning.

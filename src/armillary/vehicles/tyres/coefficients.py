@@ -75,7 +75,7 @@ NEUTRAL: dict[str, float] = {
     "PRESMIN": 0.0,
     "PRESMAX": math.inf,
 }
-# Names in newer PAC2002 files, and ours for the same quantity; QPZ1 is −PPZ1.
+# Names in newer PAC2002 files, and the names used here for the same quantities; QPZ1 is −PPZ1.
 OTHER_NAMES = {"IP": "INFLPRES", "IP_NOM": "NOMPRES", "QPX1": "PPMX1", "QPZ2": "PPZ2"}
 
 POSITIVE = ("FNOMIN", "UNLOADED_RADIUS", "PCX1", "PCY1", "LONGVL", "NOMPRES", "INFLPRES", "LFZO", "LCX",
@@ -101,7 +101,8 @@ def complete(values: Mapping[str, float], version: str, convention: str) -> dict
     pressure = taken.get("NOMPRES", taken.get("INFLPRES", 2.0e5))
     taken.setdefault("NOMPRES", pressure)
     taken.setdefault("INFLPRES", pressure)
-    # My is R0 Fz0 (Fz/Fz0)^QSY7 … or R0 Fz (Fz/Fz0)^QSY7 …: with these defaults both are R0 Fz ….
+    # My has the factor R0 Fz0 (Fz/Fz0)^QSY7 ("tno" of 6.1) or R0 Fz (Fz/Fz0)^QSY7; with these defaults of
+    # QSY7 the factor is R0 Fz in both cases.
     taken.setdefault("QSY7", 1.0 if convention == "tno" and version != "5.2" else 0.0)
     for name in (*FORCES_61, *FORCES_52, *TURN_SLIP, *RELAXATION, *RADII, *NEUTRAL):
         taken.setdefault(name, NEUTRAL.get(name, 0.0))

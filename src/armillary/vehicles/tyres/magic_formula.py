@@ -28,7 +28,7 @@ from armillary.vehicles.tyres.tyre import TINY, Forces, Scalar, size
 
 # Smoothing of the load ratio x = Fz/Fz0 near zero, √(x² + ROUND²): changes x = 0.3 by 1e-15.
 ROUND = 1e-8
-ACROSS = 1.57  # rad, bound on angles before tan, which is 1256 there
+ACROSS = 1.57  # rad, bound on angles whose tangent is taken: it is 1256 there
 EPSILON = 1e-6  # ε of (4.E16), (4.E26) and (4.E39) in newtons, as MF-Tyre takes it
 
 
@@ -271,7 +271,7 @@ class MagicFormula(MagicRadius):
     ) -> tuple[Scalar, Scalar]:
         """Return σκ and σα: from PTX and PTY in 5.2, else slip stiffness over stiffness of the carcass.
 
-        The latter are LONGITUDINAL_STIFFNESS and LATERAL_STIFFNESS (Besselink 2010, equations (17) to (19)).
+        The carcass has LONGITUDINAL_STIFFNESS and LATERAL_STIFFNESS (Besselink 2010, equations (17) to (19)).
         """
         c = self.coefficients
         s = self._state(fz, 0.0, 0.0, gamma, pressure, None, 1.0, None)
@@ -445,7 +445,7 @@ class MagicFormula(MagicRadius):
         m = m + (c["QSY5"] + c["QSY6"] * load) * s.camber * s.camber
         if not self._older:
             exponent = c["QSY7"] - 1 if self._rules.rolling_at_nominal_load else c["QSY7"]
-            # By logarithm, one shared expression; a power would be multiplied into each term of the moment.
+            # By logarithm the power is one shared expression; else it would be multiplied into each term.
             rounded = arm.exp(exponent / 2 * arm.log(load * load + ROUND**2))
             m = m * rounded * (s.pressure / c["NOMPRES"]) ** c["QSY8"]
         return -c["UNLOADED_RADIUS"] * s.fz * m * c["LMY"] * s.rolling
@@ -531,10 +531,11 @@ class MagicFormula(MagicRadius):
         return moment, 2 / math.pi * arm.acos(arm.min(share, 1.0))
 
     def _equivalent(self, slip: Scalar, cross: Scalar) -> Scalar:
-        """|α_eq|, (4.E77) and (4.E78) or (A54) and (A55); its sign does not matter to the cosines of it."""
+        """|α_eq|, (4.E77) and (4.E78) or (A54) and (A55); its sign is not needed: only cosines use it."""
         if self._rules.tangents:
             return arm.sqrt(slip * slip + cross + TINY)
-        # Bounded before the pole of the tangent: beyond it, a tyre sliding sideways would have a small slip.
+        # The angle is bounded before the pole of the tangent. Beyond the pole, a tyre that slides sideways
+        # would have a small slip.
         tangent = arm.tan(arm.min(arm.max(slip, -ACROSS), ACROSS))
         return arm.atan(arm.sqrt(tangent * tangent + cross + TINY))
 

@@ -325,11 +325,13 @@ def _at_load(curves: tuple[Curve, Curve], q: Scalar) -> tuple[Scalar, ...]:
 class TableTyre(SpringTyre):
     """Forces of pure slip from tables over slip and load, combined by similarity.
 
-        ρ = √((κ/κ0)² + (tan α/tan α0)²)
-        Fx = (κ/κ0) Fx0(ρ κ0, Fz)/ρ      Fy = (tan α/tan α0) Fy0(ρ α0, Fz)/ρ      Mz = (…) Mz0(ρ α0, Fz)/ρ
+        ρ = √((κ/κ0)² + (tan α/tan α0)²)                α' = atan(ρ tan α0)
+        Fx = (κ/κ0) Fx0(ρ κ0, Fz)/ρ
+        Fy = (tan α/tan α0) Fy0(α', Fz)/ρ               Mz = (tan α/tan α0) Mz0(α', Fz)/ρ
 
     Tables are `arm.Table2` of slip and load, or functions of expressions and arrays; only their part for
     positive slip is used. κ0 and α0 are the slips of the maxima.
+
     Source of the combination: Pacejka (2012), section 4.1.1, the similarity method.
     """
 

@@ -303,7 +303,7 @@ def _version(
 ) -> str:
     if given is not None:
         return _known_version(given)
-    remedy = "known are 5.2 (PAC2002, MF_05), 6.1 and 6.2; give version='6.1', for example, if it is alike"
+    remedy = "known are 5.2 (PAC2002, MF_05), 6.1 and 6.2; if the file has such coefficients, give version="
     name = texts.get("PROPERTY_FILE_FORMAT", "")
     by_format = FORMATS.get(name.upper().strip(), None if name else "")
     if by_format is None:
@@ -372,7 +372,8 @@ def read_tyre(
     """Return the Magic Formula tyre of a .tir file.
 
     convention       "tno", as MF-Tyre computes (default), or "book", as Pacejka (2012) prints
-    side             "left" or "right" of the vehicle: mirrored if it was measured on the other one
+    side             side of the vehicle, "left" or "right": a tyre that was measured on the other side is
+                     mirrored
     version          "5.2", "6.1" or "6.2", which replaces the version in the file
     changes          coefficients in SI units that replace or complete the coefficients in the file
     limit_curvature  keep all curvature factors E at or below one

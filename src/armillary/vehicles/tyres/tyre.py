@@ -91,7 +91,7 @@ class Tyre:
         raise NotImplementedError
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
-        """Return κ and tan α at about which the whole contact begins to slide: 3 μ Fz over the stiffness."""
+        """Return approximate κ and tan α at which the whole contact begins to slide: 3 μ Fz/stiffness."""
         raise NotImplementedError
 
     @property
@@ -274,7 +274,7 @@ class SpringTyre(Tyre):
         return self.radius
 
     def effective_radius(self, fz: Scalar, omega: Scalar = 0.0, pressure: Scalar | None = None) -> Scalar:
-        """Return R − ρ/3, the rolling radius of a belt that does not stretch (Pacejka 2012, 8.3.1)."""
+        """Return R − ρ/3 with deflection ρ: the belt does not stretch (Pacejka 2012, section 8.3.1)."""
         return self.radius - arm.max(fz, 0.0) / (3 * self.vertical_stiffness)
 
     def vertical_force(
