@@ -420,7 +420,7 @@ def test_a_run_that_shares_no_name_is_no_guess():
     s = arm.System("wheel")
     s.body("wheel", joint=arm.Revolute("z"), mass=1.0, inertia=(1, 1, 1))
     run = s.derive().compile().simulate(0.1)
-    with pytest.raises(arm.ParameterError, match="the run of 'wheel' has no duration, or no state or input of 'slider'"):
+    with pytest.raises(arm.ParameterError, match="the run of 'wheel' has no duration, or no state or input"):
         slider().optimize("F^2", duration=1.0, inputs=["F"], guess=run)
 
 
