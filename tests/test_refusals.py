@@ -156,11 +156,11 @@ CALLS: dict[str, Callable[[], object]] = {
     "module 'armillary.run_files' has no attribute 'nothing'": lambda: armillary.run_files.nothing,
     "workspace: 'x' needs (low, high), not 3": lambda: _ends("x", 3),
     "workspace: 'x': 2 is not below 1": lambda: _ends("x", (2.0, 1.0)),
-    "limits= must be {coordinate: (lowest, highest)}, not 3": lambda: model().exciting_trajectory(
-        limits=3, period=1.0
+    "limits= must be {coordinate: (lowest, highest)}, not 3": lambda: arm.exciting_trajectory(
+        model(), limits=3
     ),
-    "limits= has no 'load.q1'; give its lowest and highest value": lambda: model().exciting_trajectory(
-        limits={"trolley.q1": (-1.0, 1.0)}, period=1.0
+    "limits= has no 'load.q1'; give its lowest and highest value": lambda: arm.exciting_trajectory(
+        model(), limits={"trolley.q1": (-1.0, 1.0)}
     ),
     "held= names 2 coordinates, but the driven quantities leave 1 free": lambda: model().sweep(
         {"load.q1": [0.0, 0.1]}, held=["trolley.q1", "load.q1"]
