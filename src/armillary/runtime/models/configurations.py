@@ -89,7 +89,7 @@ class Configurations:
             gone, now = (set(self[c].equations.dependents) for c in exchange)
             text = (
                 f"{', '.join(sorted(gone - now))} became independent in place of "
-                f"{', '.join(sorted(now - gone))}, which hardly determined the others there"
+                f"{', '.join(sorted(now - gone))}, which hardly determined the other speeds there"
             )
             texts[exchange] = text if gone != now else ""
         return texts[exchange]

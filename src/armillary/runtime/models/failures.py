@@ -231,8 +231,8 @@ class _MassCheck:
             if not motions_left_by(self.constraints, [motion], self.masses.system, values, _HELD):
                 return ""
         return (
-            f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (a pivot "
-            f"is {share:.1g} of the inertias in it); {REMEDY}"
+            f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (one of its pivots "
+            f"is only {share:.1g} times the inertias in it); {REMEDY}"
         )
 
     def _weakest(self, way: _Path, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:
@@ -326,9 +326,9 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
     if jammed:
         why = (
             f"an impulse has stopped {', '.join(jammed)}, since a contact that slides could neither press on "
-            "its surface nor leave it (Painlevé's paradox), but no finite forces hold the bodies there, as "
-            "where normal and friction act along nearly one line; use a smaller friction=, or give it "
-            "a stiffness="
+            "its surface nor leave it (Painlevé's paradox), but no finite forces hold the bodies there; this "
+            "happens if normal force and friction act nearly along one line; use a smaller friction=, or "
+            "give the contact a stiffness="
         )
     return f"no forces are admissible at t = {result.t_stop:.6g} s{event} ({names}): {why}"
 

@@ -152,9 +152,9 @@ class RedundantStart:
         worst = int(np.argmax(np.abs(gaps)))
         if not abs(gaps[worst]) <= _CLOSED:
             raise ParameterError(
-                "the initial values cannot be brought together: constraint "
-                f"'{self.model.equations.constraints[worst]}' is off by {abs(gaps[worst]):.3g}; start "
-                "closer, or check the lengths that close it"
+                "the initial values cannot be changed so that all constraints hold: constraint "
+                f"'{self.model.equations.constraints[worst]}' is off by {abs(gaps[worst]):.3g}; give initial "
+                "values with smaller gaps, or check the lengths in this constraint"
             )
         speeds = self._residuals(y)[layout.rows :]
         y[layout.first_speed : layout.first_own] += self._change(y, -speeds, soft, soft)

@@ -224,7 +224,7 @@ class LoopFunction(RecordFunction, Stepper):
 
     def table(self, name: str) -> Span:
         """Return a table of configurations. One array holds the offsets of all tables, then the tables. The
-        address is found on entry, since a loop over states or events reads entries at every turn.
+        address is found on entry to the function, since loops over states or events read many entries.
         """
         if name not in self._tables:
             with self.builder.on_entry():
@@ -319,8 +319,8 @@ class LoopFunction(RecordFunction, Stepper):
 
 
 # Changes of configuration. A run holds, for each configuration, addresses of its sections (`SECTIONS` of
-# layout.py) and figures (`ChangeShape.figures`). States and events that the present configuration lacks stay
-# in the vectors: the states are zero and have no rates, the event functions are one.
+# layout.py) and figures (`ChangeShape.figures`). Vectors also have elements for states and events that the
+# present configuration lacks: these states and their rates are zero, and the event functions are one.
 
 Table = Callable[[LoopFunction, Value], Value]
 
