@@ -211,6 +211,7 @@ def factor(system: Description, memory: Memory, signal: Signal) -> float:
 
 
 def _by_name(inputs: Given, known: list[str]) -> DataTable:
+    """Return data by the names of inputs, from a file, a Dataset, a data frame or a mapping."""
     if isinstance(inputs, str | os.PathLike):
         return _file(inputs, known)
     if hasattr(inputs, "data_vars"):  # an xarray Dataset
@@ -249,6 +250,7 @@ def _frame(frame: Given) -> DataTable:
 
 
 def _signal(system: Description, name: str, value: Given, settings: RunSettings) -> Signal:
+    """Return the signal of one input from a value of any accepted kind."""
     memory = system.memories[name]
     if isinstance(value, Signal):
         return value
@@ -287,6 +289,7 @@ def _constant(number: float, name: str) -> Signal:
 
 
 def _points(system: Description, name: str, memory: Memory, t: object, y: object) -> Signal:
+    """Return the signal through points; quantities are converted to the units of the input."""
     if is_quantity(t):
         t = magnitude_in_si(t)[0]
     if is_quantity(y):
@@ -299,6 +302,7 @@ def _points(system: Description, name: str, memory: Memory, t: object, y: object
 
 
 def _sample_function(name: str, function: Given, settings: RunSettings) -> Signal:
+    """Return samples of a function of time over the whole run."""
     length = settings.t_end - settings.t0
     if length <= 0.0:
         return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)

@@ -267,6 +267,7 @@ def _evaluate_function(function: Callable[[Given], Given], t: np.ndarray) -> np.
 
 
 def _points(called: str, t: object, y: object) -> tuple[np.ndarray, np.ndarray]:
+    """Return checked times and values as read-only arrays; ``called`` names the signal in errors."""
     time = np.array(reals(t, f"the times of {called}", ParameterError), ndmin=1)
     values = np.array(reals(y, f"the values of {called}", ParameterError), ndmin=1)
     if time.ndim != 1 or not len(time):
@@ -422,6 +423,7 @@ def random_signal(
 
 
 def _band(value: Given, what: str) -> tuple[float, float]:
+    """Return two positive numbers, the lower one first; ``what`` is the beginning of error messages."""
     try:
         low, high = (float(x) for x in value)
     except (TypeError, ValueError, OverflowError):

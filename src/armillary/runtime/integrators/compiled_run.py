@@ -505,6 +505,7 @@ class CompiledRun:
         return found
 
     def result(self, status: IntegrationStatus) -> Integration:
+        """Return the results of the run, which has ended for the reason ``status``."""
         control, filled, kinds = self.control, self.control.filled, self._functions.kinds_at
         calm = filled < _SEARCHED and bool(kinds) and not self._loop.may_jump(control, self._at, kinds)
         times, rows = self._times, self._rows

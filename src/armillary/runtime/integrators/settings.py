@@ -138,6 +138,7 @@ class SampleTimes:
 
 
 def _check_times(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
+    """Return given sample times after checking that they increase and lie in the run."""
     times = given + 0.0  # a copy without negative zeros
     if times.ndim != 1 or not np.all(np.diff(times) > 0):
         raise ArmillaryError("sample times must be a one-dimensional array of increasing numbers")

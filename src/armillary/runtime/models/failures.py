@@ -163,6 +163,7 @@ def _with_given_values(instance: Instance, values: ValueTable) -> ValueTable:
 
 
 def _path_from_row(instance: Instance, result: Integration, k: int) -> _Path:
+    """Return the straight path from a row of a run, up to twice the time to the next row."""
     following = result.time[k + 1] if k + 1 < len(result.time) else result.t_stop
     t = float(result.time[k])
     return _Path(instance, t, _row_values(instance, result, k), 2 * float(following - t))

@@ -412,5 +412,6 @@ def events_at_end(instance: Instance, result: Integration) -> list[EventRecord]:
 
 
 def _lock_text(event: EventRecord) -> str:
+    """Describe what an event locks and unlocks."""
     both = (("locks", event.lock), ("unlocks", event.unlock))
     return " and ".join(f"{verb} {', '.join(u.data.name for u in us)}" for verb, us in both if us)

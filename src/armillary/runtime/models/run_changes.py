@@ -366,6 +366,7 @@ def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, li
 
 
 def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str]]:
+    """Return the sizes of the tables of changes, and the names of the speeds that may be locked."""
     system, rows = equations.system, len(equations.reduction.rows)
     named = {u.data.name for e in system.events.values() for u in (*e.lock, *e.unlock)}
     named |= equations.configuration.locked

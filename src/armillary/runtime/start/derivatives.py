@@ -160,6 +160,7 @@ class DerivativesOfStart:
     # ------------------------------------------------------------ closed loops
 
     def _close(self, initial: Initial) -> None:
+        """Correct the derivatives of coordinates, then of speeds, so that the loops remain closed."""
         equations, place = self._starts.equations, self._place
         geometry = self._instance.geometry(place.memory)
         here = geometry.at(place.t, place.q)
@@ -261,6 +262,7 @@ class DerivativesOfStart:
     # ------------------------------------------------------------ values that depend on the others
 
     def _place_centres(self) -> None:
+        """Set the derivatives of coordinates and speeds by which the start places mass centres."""
         for names, expressions in self._starts.centres:
             for name, moved in zip(names, expressions(self.values, self._move()), strict=True):
                 if name in self._starts.coordinates:
@@ -269,6 +271,7 @@ class DerivativesOfStart:
                     self.u[:, self._starts.speeds.index(name)] = moved
 
     def _start_memory(self, given: np.ndarray) -> None:
+        """Set the derivatives of memories that begin with the value of an expression."""
         memories = list(self._starts.equations.system.memories.values())
         for i, expression in self._starts.memory_starts.items():
             if given[i] == memories[i].initial:

@@ -415,6 +415,7 @@ def _find_changing_functions(readings: Mapping[str, _Reading]) -> set[str]:
 
 
 def _function(nodes: Sequence[ast.AST]) -> SolverFunction:
+    """Return a function of the solver from the nodes of its tree, of which the first is its definition."""
     node = nodes[0]
     assert isinstance(node, ast.FunctionDef)
     arguments = {a.arg: ast.unparse(a.annotation) for a in node.args.args if a.annotation}

@@ -231,6 +231,7 @@ def _report(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Sp
 
 
 def _log(f: LoopFunction, number: Value) -> None:
+    """Write the time and a number to the log, as the entry that was counted last."""
     log, place = f.outside("log"), (f["firings"] - 1) * 2
     log[place] = f["t"]
     log[place + 1] = number
@@ -243,12 +244,15 @@ def _report_change(f: LoopFunction, targets: Sequence[Span], given: Sequence[Val
 
 
 def _of_present(name: str) -> Model:
+    """Return a call of a section of the present configuration, at a time and a state or motion."""
     return _at_state(
         lambda f, t, state, target: f.of_configuration(name, f["configuration"], t, state, target)
     )
 
 
 def _of_configuration(name: str) -> Model:
+    """Return a call of a section of the configuration with a given number, at a time and a motion."""
+
     def call(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
         c, t, motion = given
         assert isinstance(c, Value) and isinstance(t, Value) and isinstance(motion, Span)
