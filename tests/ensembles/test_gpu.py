@@ -360,7 +360,7 @@ def test_code_that_cuda_refuses_is_told(card: Module, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(card, "RawModule", refuse, raising=False)
     with pytest.raises(
-        ArmillaryError, match=r"CUDA cannot take the code of 'car': .*identifier is undefined"
+        ArmillaryError, match=r"CUDA cannot compile the code of 'car': .*identifier is undefined"
     ):
         FixedSteps(plan(core_of(small_car()), RunSettings(1.0, step=0.1), runs=2))
 

@@ -132,7 +132,7 @@ def test_without_a_step_the_first_channel_is_the_axis(tmp_path):
         ("ERDFILEV2.00\n1,2\nEND\n", "second line lacks"),
         ("ERDFILEV2.00\n1,1,1,1,5,0.1\nTITLE x\n", "no END"),
         ("ERDFILEV2.00\n1,2,1,1,5,0.1\nEND\n1\n", "1 samples, and its header states 2"),
-        ("ERDFILEV2.00\n2,2,1,1,5,0.1\nEND\n1 2 3\n", "no rows of 2"),
+        ("ERDFILEV2.00\n2,2,1,1,5,0.1\nEND\n1 2 3\n", "do not form rows of 2"),
         ("ERDFILEV2.00\n2,2,1,1,3,0.1\nEND\n1 2 3\n", "kind 3"),
         ("ERDFILEV2.00\n2,2,1,1,1,0.1\nEND\n", r"run\.bin', which does not exist"),
         ("ERDFILEV2.00\n-5,2,1,1,5,0.1\nEND\n", "-5 channels"),

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-# The search for completed runs that passed a motion without mass: a configuration in which some direction of
-# the speeds moves no mass, so that the mass matrix is singular.
+# The search for completed runs that passed a configuration with a motion without mass: a motion that moves no
+# mass, so that the mass matrix is singular.
 #
 # The loops of a batch do not keep the states from which a single run detects such a configuration. So a run
 # is suspect if its last speeds are enormous compared with its start speeds plus the start accelerations times
@@ -46,7 +46,7 @@ _ENORMOUS = 100.0  # least ratio of last to expected speeds of a suspect run
 _EXAMINED = 256
 _REPEATED = 20
 _EXPLAINED = 5  # failed runs that are repeated to find the reason
-_ROWS = 2000  # most rows of a repeated run
+_ROWS = 2000  # most samples of a repeated run
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
@@ -176,7 +176,7 @@ class Prepared:
         size: int | None = None,
         **how: Given,
     ) -> None:
-        """Compile for arguments ``how`` of ``simulate_batch``; in ``how``, values that differ are examples.
+        """Compile for arguments ``how`` of ``simulate_batch``, in which values that differ are examples.
 
         ``size`` is the number of runs of later batches, by default the number of example values.
         """
@@ -220,7 +220,7 @@ class Prepared:
             and plan.code.changes_configuration
             and len(plan.code.configuration_models) < 2
         ):
-            # Most runs enter the same configurations as the first.
+            # The first run is made before all others, since most runs enter the same configurations.
             first = PythonEngine(plan)
             first.make_run(starts, 0, 0, Outcome.empty(plan, 1))
             self.engine.renew()

@@ -1,9 +1,9 @@
 """The starts of many runs: parameters, states and memory, from values that may differ from run to run.
 
 The starts of a block of runs are computed together if they are numbers given by name, or if `FoundStarts` can
-compute them (closed loops, mass centres, memories that begin with an expression, momenta). If contacts are
-decided at the start or starts have derivatives, the code of single runs computes the start of each run, or of
-one run if all runs start alike.
+compute them (closed loops, mass centres, memories that begin with an expression, momenta). If the status of
+contacts is decided at the start, or states include derivatives of the motion, the code of single runs
+computes the start of each run, or of one run if all runs start alike.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from armillary.untyped import DataTable
 def can_find(model: CompiledModel) -> bool:
     """Return whether `FoundStarts` can compute the starts of this model.
 
-    It computes neither derivatives of starts nor the status of contacts.
+    It computes neither derivatives of the motion nor the status of contacts.
     """
     kind = type(model)
     ordinary = kind.place_at_start is CompiledModel.place_at_start

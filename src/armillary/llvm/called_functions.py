@@ -77,8 +77,8 @@ def _bisect_breaks(v: Instructions, x: str, breaks: np.ndarray, array: str) -> s
 
 
 def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str], distances: list[str]) -> str:
-    """Emit Σ coefficients · powers by Horner's rule: of the last axis for each power of the first axis, then
-    of the first axis.
+    """Emit Σ coefficients · powers by Horner's rule: along the last axis for each power of the first, and
+    then along the first axis.
     """
     shape = table.coefficients.shape
     degrees = shape[table.arity :]

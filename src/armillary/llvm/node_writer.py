@@ -32,12 +32,12 @@ class Driven:
     index: int
 
 
-GROUP = 4  # angles in one vector: with 8, vectors of 512 bits slowed a chain of eight by 40 %
+GROUP = 4  # angles in one vector: with 8, vectors of 512 bits slowed a chain of eight links by 40 %
 
 COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 
 RUN = 12  # least terms of a sum in which neighbouring array elements are multiplied as vectors
-LANES = 4  # of these vectors
+LANES = 4  # numbers in one of these vectors
 Terms: TypeAlias = list[tuple[float, Expr]]  # of a sum: coefficients and operands
 Products: TypeAlias = Any  # vector of sums of products in progress: by writer a name or two; None at first
 # Index in the array of numbers, by number, or by a vector of numbers and the lane.
@@ -160,7 +160,7 @@ class Writer(BlockCalls):
         """Emit a value that users see: a zero gets no sign, since −0.0 + 0.0 is 0.0.
 
         NumPy, after the run, would take 6 to 25 ns for a row of 18 numbers, and its vectors of 512 bits lower
-        the clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
+        the clock of Skylake cores: the next 1,000 steps of the Stanford arm took 5 % longer.
         """
         return self.add(value, self.zero()) if value[0] == "%" else value
 

@@ -166,7 +166,8 @@ class PackWriter(Writer):
         signs = [1] * count
         if vote:
             plain = [f for _, f in signed if abs(f[0]) == 1]
-            start = -1 if max([f[0] for _, f in signed]) < 0 else 1  # then no term needs a change of sign
+            # If all coefficients are negative, the opposite is summed: then no term needs a change of sign.
+            start = -1 if max([f[0] for _, f in signed]) < 0 else 1
             signs = [start if sum([f[i] * f[0] for f in plain]) >= 0 else -start for i in range(count)]
         value = None
         if offsets is not None:
@@ -360,7 +361,7 @@ class PackWriter(Writer):
         before = self.types, self.real, self.bits, self.mask, self.number, self.whole
         self.types, self.real, self.bits, self.mask, self.number, self.whole = _vector_types(count)
         if loading:
-            writer = proxy(self)  # without a cycle, as in Writer
+            writer = proxy(self)  # a weak reference, as in Writer
             self.number = partial(_same_number, writer, count)
             self.whole = partial(_same_bits, writer, count)
         try:

@@ -44,7 +44,7 @@ WIDE = 2.5
 
 
 def plain_angles(section: ProgramSection) -> list[Expr]:
-    """Return the symbols whose sine or cosine the section needs, in order; these come first, in groups."""
+    """Return the symbols whose sine or cosine the section needs, in order; a piece computes these first."""
     found: dict[Expr, None] = {}
     for node in section.nodes:
         if node.kind == "call" and is_grouped_call(node):
@@ -107,9 +107,10 @@ def cut(
 
 
 def _weights(section: ProgramSection) -> tuple[Sequence[Expr], list[int], set[Expr]]:
-    """Return nodes, the rough numbers of their instructions, and the nodes that follow other nodes of a pack.
+    """Return nodes with their weights, and further nodes without weight: the other nodes of each pack.
 
-    The unit is a sum or product of a few operands. Sines that are computed first are left out.
+    A weight is a rough number of instructions; its unit is a sum or product of a few operands. Sines that are
+    computed first are left out.
     """
     rest = [n for n in section.nodes if not (n.kind == "call" and is_grouped_call(n))]
     following = {n for pack in section.packs for n in pack.lanes[1:]}

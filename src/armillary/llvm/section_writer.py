@@ -29,7 +29,7 @@ SHARING_PIECE = 400  # if values come from shared arrays: LLVM's scheduler compa
 # With Armillary's machine code; runs of the robot ANYmal then take 3 % less time, of a chain of 64 links 1 %.
 ENCODED_PIECE = 1600
 # Most operations of arm64 code in one piece, if LLVM writes none of them. One piece has fewer stores: on a
-# Neoverse N1 it takes 0.93 of the time of several for that chain, 0.96 to 1.01 for ten humanoids.
+# Neoverse N1 it takes 0.93 of the time of several pieces for that chain, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
 
 # LLVM writes sections with fewer nodes than SHORT that have choices, tables or inputs over time, but fewer

@@ -135,7 +135,7 @@ def for_lanes(program: Program, width: int) -> Program:
 
 
 def change_text(program: Program) -> str:
-    """Return a separate module of the sections of changes and the constants of all sections."""
+    """Return a separate module for changes of configuration: their sections, and ``precompute``."""
     module = Module()
     _write_precompute(module, program)
     _write_changes(module, program)
@@ -499,7 +499,7 @@ def _any_lane_lines(module: Module, name: str, mask: str) -> list[str]:
 
 
 def _relative_correction_lines(program: Program, i: int, types: ValueTypes) -> list[str]:
-    """Return lines for a correction %dc over the size of its coordinate, %rc."""
+    """Return lines for %rc, a correction %dc divided by the size of its coordinate."""
     v, size = types.real, program.correction_sizes[i] if program.correction_sizes else UNIT
     if size.kind == "number":
         return [f"  %rc{i} = fdiv {v} %dc{i}, {types.number(float(size.data))}"]

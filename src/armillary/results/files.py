@@ -15,7 +15,7 @@ data-processing software reference manual, version 2.00*, UMTRI-87-2.
     XLABEL  Time
     XUNITS  sec
     HISTORY Data generated with …
-    ARMILRUN units "r": "deg/s"                         our metadata, as in a CSV file
+    ARMILRUN units "r": "deg/s"                         Armillary's metadata, as in a CSV file
     END
     0.0 0.0 0.0
     0.05 0.0123 0.456
@@ -183,7 +183,7 @@ def open_netcdf(path: Path) -> Iterator[xarray.Dataset]:
     """Open the dataset in a NetCDF file, undecoded: an output in "hours" is a number, not a timedelta."""
     xr, h5py = (require(name, extra="data", purpose="NetCDF files") for name in ("xarray", "h5py"))
     # h5netcdf reads this attribute first; if that fails, its half-made object prints a traceback when it is
-    # collected. So it is read here before.
+    # collected. So the attribute is read here before h5netcdf opens the file.
     with h5py.File(path, "r") as file:
         file.attrs.get("_nc3_strict")
     with xr.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
@@ -276,7 +276,7 @@ def _foreign_table(path: Path) -> FileContent:
     unit = parse_unit(clock or "s")
     if first.casefold() not in _NAMES_OF_TIME or unit.dimension != TIMES:
         column = f"'{first}' in {clock}" if clock else f"'{first}'"
-        raise ValueError(f"it has no comment lines of ours, and its first column is {column} instead of time")
+        raise ValueError(f"it has no Armillary metadata, and its first column is {column} instead of time")
     own = {"armillary_run": 1, "system": path.stem}
     own["units"] = {name: there or UNKNOWN for name, there in zip(names, units, strict=True)}
     return FileContent(
@@ -370,7 +370,7 @@ class _Header(NamedTuple):
     kind: int
     step: float
     texts: dict[str, str]  # by keyword; HISTORY lines joined
-    lists: dict[str, str]  # by keyword of _WIDTHS: the text behind it
+    lists: dict[str, str]  # by keyword of _WIDTHS: the text after the keyword
     own: DataTable
 
 
@@ -442,7 +442,7 @@ def _read_text(file: TextIO, header: _Header) -> np.ndarray:
     plain = (word.replace("D", "E").replace("d", "e") for word in words if word)
     values = np.fromiter(map(float, plain), dtype=float)
     if values.size % header.channels:
-        raise ValueError(f"its {values.size} numbers are no rows of {header.channels}")
+        raise ValueError(f"its {values.size} numbers do not form rows of {header.channels}")
     return values.reshape(-1, header.channels)
 
 
@@ -472,7 +472,7 @@ def _read_binary(path: Path, header: _Header) -> np.ndarray:
             table = np.frombuffer(raw, f"{order}f4").reshape(-1, header.channels + 2)
             return table[:, 1:-1].astype(float)
     if len(raw) % row:
-        raise ValueError(f"'{source.name}' has {len(raw)} bytes, no whole number of samples of {row}")
+        raise ValueError(f"'{source.name}' has {len(raw)} bytes, and a sample has {row}: a part is missing")
     return np.frombuffer(raw, "<f4").reshape(-1, header.channels).astype(float)
 
 

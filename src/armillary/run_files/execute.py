@@ -175,7 +175,7 @@ def _comment_text(text: str) -> str:
 
 
 SUFFIXES = tuple(FORMATS)
-_LONGEST = 200  # bytes of a file name; most systems take 255, and the echo's has 10 more
+_LONGEST = 200  # bytes of a file name; most systems take 255, and the name of the echo file has 10 more
 
 
 def run(
@@ -299,8 +299,8 @@ class Simulation:
         return RunSettings.from_file(given)
 
     def given_values(self) -> dict[str, DataTable]:
-        """Return the values that are not the model's own: parameters, initial values, memories with constant
-        inputs, and inputs over time.
+        """Return the values that the user gave: parameters, initial values, memories (constant inputs are
+        among them), and inputs over time.
         """
         values = self.values
         parameters = {name: v.number for name, v in values.parameters.items() if v.given}

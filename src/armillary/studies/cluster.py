@@ -207,7 +207,10 @@ _KEPT = "finished blocks are kept: run it again to go on"
 
 
 class BlockAssignment(NamedTuple):
-    """Blocks for the workers of a cluster; ``values`` returns a block's values if workers cannot."""
+    """Blocks for the workers of a cluster.
+
+    ``values`` returns the values of a block, if workers cannot compute them from a design.
+    """
 
     job: Job
     values: Callable[[int], Values] | None

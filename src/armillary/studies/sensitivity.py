@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The influence of a quantity from any runs: the variance it explains, and the correlation of ranks.
 
 _PARTS = 20  # parts into which a jackknife divides the runs
-_BINS = 50  # at most
+_BINS = 50  # most bins
 
 
 def part_of_variance(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
@@ -63,7 +63,7 @@ def _explained_share(sums: np.ndarray) -> float:
     """Return the part of variance explained, from sums of 1, x, x², y, x y and y² in each bin."""
     n, x, xx, y, xy, yy = sums[:, sums[0] > 0]
     total = yy.sum() - y.sum() ** 2 / n.sum()
-    if total <= 0:  # y varies only in the part that is left out
+    if total <= 0:  # y varies only in the part of the runs that is left out
         return 0.0
     xx, xy, yy = xx - x * x / n, xy - x * y / n, yy - y * y / n
     sloped = xx > 1e-12 * n  # bins with more than one value
@@ -76,7 +76,7 @@ def _bins_of(x: np.ndarray) -> tuple[np.ndarray, int]:
     """Return the bin of each value, and the number of bins."""
     most = min(_BINS, round(0.8 * x.size ** (1 / 3)))  # more bins would add more noise than detail
     distinct, places = np.unique(x, return_inverse=True)
-    if distinct.size <= 2 * most:  # the number of coefficients of straight lines in `most` bins
+    if distinct.size <= 2 * most:  # straight lines in `most` bins have as many coefficients
         return places, distinct.size
     ranks = np.empty(x.size, dtype=np.intp)
     ranks[np.argsort(x, kind="stable")] = np.arange(x.size)

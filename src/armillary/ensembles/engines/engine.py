@@ -53,7 +53,7 @@ class Engine:
 
     @property
     def chunk(self) -> int | None:
-        """The number of runs that one call needs; `None` if it takes any number."""
+        """The number of runs that a call should make; `None` for any number."""
         return None
 
     @property
@@ -62,7 +62,7 @@ class Engine:
         return {}
 
     def renew(self) -> bool:
-        """Add the configurations that single runs have met since; return whether there were any."""
+        """Add configurations that single runs have met since the last call; return whether there were any."""
         return False
 
     def make_ready(self) -> None:

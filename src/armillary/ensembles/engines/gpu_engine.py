@@ -28,7 +28,8 @@ _STAGED = 1 << 26  # bytes of page-locked memory through which large results com
 _COPYING = 6  # threads that copy from page-locked memory
 _SMALL = 1 << 22  # most bytes that are fetched without page-locked memory
 
-# Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
+# With these options of single precision, numbers below 1e-38 are zero, and quotients and roots are right to 2
+# units in the last place.
 _OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sqrt=false")}
 
 
@@ -101,7 +102,7 @@ class Device:
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             line = next((line for line in lines if "error" in line.lower()), lines[0])
-            raise ArmillaryError(f"CUDA cannot take the code of '{what}': {line.strip()}") from error
+            raise ArmillaryError(f"CUDA cannot compile the code of '{what}': {line.strip()}") from error
 
 
 class LoadedKernel:
@@ -192,12 +193,12 @@ class SignalData:
 def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the grid points, the steps between them, and the code of the row due at each point (0: none).
 
-    Steps to jumps of inputs end a few roundings of ``real`` before them, as ``before_jump`` of
-    solver/steps.py does.
+    Steps to jumps of inputs end a few rounding errors of the type ``real`` before the jumps, as
+    ``before_jump`` of solver/steps.py makes them.
     """
     rounding = ROUNDINGS * float(np.finfo(real).eps)
     assert plan.grid is not None and plan.steps is not None and plan.row_at is not None
-    due = np.append(codes_of_rows(plan), np.int32(0))[plan.row_at]  # no row has index −1: the last code, 0
+    due = np.append(codes_of_rows(plan), np.int32(0))[plan.row_at]  # −1 (no row) is the last index: code 0
     if plan.stops is None:
         return plan.grid, plan.steps, due
     near = SNAP * float(plan.settings.fixed_step or 0.0)
@@ -224,8 +225,10 @@ def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, 
 
 
 def codes_of_rows(plan: Plan) -> np.ndarray:
-    """Return a code for each row, 2 k + m: k is its number among the kept rows, from 1, or 0 if it is not
-    kept; m is 1 if metrics use it.
+    """Return a code for each row, 2 k + m.
+
+    k is the row's number among the kept rows, counted from 1, or 0 if it is not kept; m is 1 if metrics use
+    the row, else 0.
     """
     number = np.where(plan.kept & bool(plan.history), np.cumsum(plan.kept), 0)
     found: np.ndarray = (2 * number + (plan.measured & bool(plan.metrics))).astype(np.int32)

@@ -220,7 +220,7 @@ class AdaptiveSteps(LaneFrame):
         self.leave_still_runs(active)
 
     def leave_still_runs(self, active: Value) -> None:
-        """Emit: leave runs that have not advanced in their first steps to single runs."""
+        """Emit: leave to single runs those runs that have not advanced in their first steps."""
         tried = self["steps"] + self["rejected"]
         least = NOWHERE * (self["t_end"] - self["t0"])
         nowhere = self["t"] - self["t0"] < self.least(least, SHORT_STEPS * self["max_step"])
@@ -359,8 +359,8 @@ class StepsBetweenEvents(AdaptiveSteps):
     def is_ready(self, run: Value) -> Value:
         """Return whether a run is ready for a step of lanes.
 
-        It must be in this configuration, with nothing else to do at its time, with signs of all event
-        functions, and at a grid point if steps are fixed.
+        It must be in this configuration, with nothing else to do at its time, with no event function at zero,
+        and at a grid point if steps are fixed.
         """
         ready = self.count(run, "phase").equals(int(Phase.READY))
         ready = ready & self.count(run, "configuration").equals(self.configuration)
@@ -415,7 +415,7 @@ class StepsBetweenEvents(AdaptiveSteps):
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
     def precompute(self, constants: str = "constants") -> None:
-        """Emit: compute constants and ``per_size``, the reciprocal sizes of states that turn constraints."""
+        """Emit: compute constants, and ``per_size``: 1 / size of each state that turns constraint rows."""
         super().precompute(constants)
         if self.rank is None:
             return
@@ -444,7 +444,7 @@ class StepsBetweenEvents(AdaptiveSteps):
         """Emit nothing: a run that a lane takes already has its derivative and its next step."""
 
     def leave_still_runs(self, active: Value) -> None:
-        """Emit: leave runs that have not advanced in their first steps under error control to single runs.
+        """Emit: leave to single runs those that have not advanced in their first steps under error control.
 
         The single run's loop makes the same check after the same number of steps, and ends such runs.
         """

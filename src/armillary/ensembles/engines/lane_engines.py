@@ -93,7 +93,7 @@ _kept: WeakKeyDictionary[object, dict[tuple[object, ...], LaneLoop]] = WeakKeyDi
 def _lane_loop(
     model: object, plan: Plan, width: int, make: Callable[..., LaneFrame], *more: object
 ) -> LaneLoop:
-    """Return the loop for a plan with a model's program, ``make(plan, width, *more)``.
+    """Return the compiled loop of ``make(plan, width, *more)``, for a plan with a model's program.
 
     Batches that differ only in numbers use the same loop, since to write its text takes 30 ms.
     """
@@ -215,8 +215,8 @@ def _aligned_array(count: int) -> np.ndarray:
     return raw[start : start + count]
 
 
-# The engine for many runs with events or closed loops: on lanes between events, by the loop of single runs
-# across them.
+# The engine for many runs with events or closed loops: lanes make the steps between events, the loop of
+# single runs makes those across events.
 #
 # Lanes take all runs of one configuration that are ready for a step, and advance each until its next step
 # fails or meets an event (lane_control.py). The scalar loop then visits each run that lanes have given back:
@@ -230,14 +230,15 @@ def _aligned_array(count: int) -> np.ndarray:
 # 0.57 for a four-bar linkage that changes its dependent speeds, 0.67 for a Stewart platform, and 0.35 for a
 # pendulum with a latch.
 
-# Adaptive steps: compilation of the lanes takes a second for each configuration. With two threads, 20,000
-# runs of 0.1 ms save as much.
+# Least number of runs with adaptive steps: compilation of the lanes takes a second for each configuration.
+# With two threads, 20,000 runs of 0.1 ms save as much.
 LEAST_RUNS = 20_000
-# Fixed steps of all runs together: lanes take 0.22 s to prepare for a configuration of a four-bar linkage and
-# 0.6 s for a Stewart platform, and save 0.2 and 0.85 µs per step, half of that on two threads.
+# Least number of fixed steps of all runs together: lanes take 0.22 s to prepare for a configuration of a
+# four-bar linkage and 0.6 s for a Stewart platform. They save 0.2 and 0.85 µs per step, half of that on two
+# threads.
 LEAST_STEPS = 2_000_000
-# Deployments of a wing with latches take 0.97 of the time of the scalar engine with 2 lanes, 0.70 with 4, and
-# 0.57 with 8.
+# Least number of lanes for adaptive steps: deployments of a wing with latches take 0.97 of the time of the
+# scalar engine with 2 lanes, 0.70 with 4, and 0.57 with 8.
 LEAST_LANES = 4
 BLOCK = 512  # runs whose records, of about 10 kB each, are in memory at a time
 VISIT = 2  # most steps of a visit: one to an event, and one that leads event functions away from zero
@@ -290,7 +291,7 @@ class LanesWithEvents(Scalar):
 
     @property
     def chunk(self) -> int:
-        """The number of runs per chunk: as many as memory allows, since each visit takes 45 µs of Python."""
+        """The number of runs per chunk: large, since a visit takes 45 µs of Python, but at most BLOCK."""
         chunks = processors() * -(-self.plan.size // (BLOCK * processors()))
         return -(-self.plan.size // chunks)
 

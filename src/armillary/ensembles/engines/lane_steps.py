@@ -181,7 +181,7 @@ class LaneFunction(Stepper):
         return str(self.module), rest.text()
 
     def add_functions(self, module: Module) -> None:
-        """Add functions to call besides the program's."""
+        """Add the functions that this one calls besides the program's to their module."""
 
 
 def lengths(plan: Plan) -> dict[str, int]:
@@ -282,8 +282,8 @@ class LaneSteps(LaneFrame):
         self.rated = bool(program.row_rates)
         if self.rated:
             rooms |= {"k_end": rooms["state"], "rated": rooms["state"] + len(program.row_rates)}
-        # With near sines, eight runs at once take 0.97 to 1.23 of the time on an x86-64 processor with
-        # AVX-512.
+        # Near sines are for arm64 only: on an x86-64 processor with AVX-512, eight runs at once take 0.97 to
+        # 1.23 of the time with them.
         if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep and not program.structure:
             self.near = near_sines(program)
         if self.near is not None:
@@ -392,8 +392,8 @@ class LaneSteps(LaneFrame):
     def stages_with_sines(self, t: Value, h: Value) -> None:
         """Emit the stages with sines computed from the sines of the first stage.
 
-        A lane in which some angle changes too much, in this step or an earlier one, computes full sines
-        instead; each lane decides for itself.
+        A lane in which some angle changes too much, in this step or an earlier one, computes sines without
+        those of the first stage; each lane decides for itself.
         """
         turning = self.turning
         with self.when(self.any(turning.get().equals(0.0))):

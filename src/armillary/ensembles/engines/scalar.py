@@ -108,7 +108,7 @@ class Scalar(Engine):
         return True
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """Make the runs; mark as LEFT_OVER all that need an unknown configuration or do not advance."""
+        """Make the runs; mark as LEFT_OVER those that need an unknown configuration or do not advance."""
         visits = ScalarVisits(self, starts, i0, i1)
         visits.visit(np.arange(i1 - i0), begins=True)
         return visits.outcome()
@@ -487,7 +487,7 @@ class _Runs(Code):
         return self.room("stage")
 
     def section(self, name: str, configuration: Value, given: str, result: str) -> None:
-        """Emit a call of a section for changes of a configuration."""
+        """Emit a call of the section ``name`` ("leave" or "enter") of a configuration."""
         table, first = self.field("sections", ADDRESS).raw, configuration * len(SECTIONS)
         function, constants = (
             self.entry(table, first + SECTIONS.index(part)) for part in (name, "change_constants")

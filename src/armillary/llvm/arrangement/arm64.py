@@ -109,7 +109,7 @@ _WORDS = {
 
 
 class Arm64(MachineCode):
-    """Instruction words for operations in a given order."""
+    """A writer of instruction words for operations in a given order."""
 
     MOST_ARRAYS, RESERVED, STORES_TWO = 8, RESERVED, True
 
@@ -457,9 +457,9 @@ class _ArmSelection(Selection):
 def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
     """Replace sums a + b by fused operations a·1 + b, and products by a·b − 0 if they may take a cycle more.
 
-    All operations then have one latency. A unit delivers one result per cycle, so an operation waits if it
-    would finish together with a slower one that started before it; random sequences of two latencies lose a
-    tenth of the time. If only sums are replaced, the Stanford arm takes 0.97 of the time; a chain of eight
+    All operations then have the same latency. A unit delivers one result per cycle, so an operation waits if
+    it would finish together with a slower one that started before it; random sequences of two latencies lose
+    a tenth of the time. If only sums are replaced, the Stanford arm takes 0.97 of the time; a chain of eight
     bodies, a chain of 64, and 12 models on average take 0.98. If only sums with two spare cycles are
     replaced, the share is 0.985.
     Operations on pairs are not replaced. If most of the code is pairs, sums of single doubles are not

@@ -67,7 +67,8 @@ class InstructionRow(NamedTuple):
     changed: int = 0
 
 
-# Indices in the array ``state``: numbers of words, free registers, slots and odd addresses, and so on.
+# Indices in the array ``state``: numbers of words, of free registers, of slots on the stack and of ``odd``
+# addresses; whether pairs are copied; the register of the new value; the value of a BESIDE step, or −1.
 _WORDS, _ROOM, _SLOTS, _ODD, _COPIES_PAIRS, _MADE, _BESIDE = range(7)
 # two entries each, for the addresses in NEARBY, last used first: base, offset in doubles, and register
 _BASES, _MIDDLES, _NEAR = 8, 10, 12

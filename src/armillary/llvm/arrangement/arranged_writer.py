@@ -241,8 +241,8 @@ FEWEST = 32  # fewest registers of machines for which LLVM text is scheduled her
 # Most angles of x86-64 code for which neighbours in the state are loaded separately. One load of two angles
 # that were stored separately waits until both are in the cache, after all earlier stores, so the sines of a
 # stage would begin only after the stage before. With separate loads, evaluations in a sequence take 0.87 of
-# the time for the arm, 0.98 for a chain of eight, and 1.00 for a chain of sixteen, whose independent
-# evaluations take 1.01.
+# the time for the Stanford arm, 0.98 for a chain of eight links, and 1.00 for a chain of sixteen, whose
+# independent evaluations take 1.01.
 FEW_ANGLES = 8
 INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 

@@ -8,10 +8,10 @@ Stanford arm. In this file
     1. operations start in the order of a model machine: of the ready operations, the one with the longest
        chain of users first. While more values than a limit are alive, the operation that leaves the fewest
        live values goes first: among all operations if the machine is *patient*, else among the ready ones. On
-       a Xeon a chain of eight takes 6 % less with a machine that is not patient, but a tree of 31 bodies 4 %
-       more. The tree has more operations per cycle of the longest chain (its *width*), so the width decides
-       (``LIMITS``). In wide code only a window of the next operations in the given order is considered.
-       Chains that would outlast all other operations go first in any case.
+       a Xeon a chain of eight links takes 6 % less time with a machine that is not patient, but a tree of 31
+       bodies takes 4 % more. The tree has more operations per cycle of the longest chain (its *width*), so
+       the width decides (``LIMITS``). In wide code only a window of the next operations in the given order is
+       considered. Chains that would outlast all other operations go first in any case.
     2. if a value needs a register, the value with the farthest next use gives up its own (Belady 1966).
        Inputs and numbers are loaded again; other values are stored once, when they first lose their register.
        If one instruction stores two values (``arm64.py``), the next candidate is stored with the first, and

@@ -310,7 +310,7 @@ class Selection:
                 self.put([], place)
             elif name not in computed and name not in self.loads:
                 return False
-            elif minus:  # a further value, which may be stored together with another one
+            elif minus:  # the opposite is a further value, which may be stored together with another one
                 own = f"{value} {place}"
                 self.append(own, place[2], NEGATIONS[WIDTHS[place[2]]], [(name, False)])
                 self.results[own] = [place]

@@ -347,7 +347,7 @@ def chosen_steps(
     known = flat >= 0
     owners = np.repeat(np.arange(size, dtype=np.int64), np.array(counts, dtype=np.int64))[known]
     alone, values = whole_array(single), len(single)
-    most = 5 * (size + len(owners) + len(partners)) + 1  # the most steps that each may need
+    most = 5 * (size + len(owners) + len(partners)) + 1  # operations, operands and results need at most five
     arrays = {
         "first_operand": starts(np.bincount(owners, minlength=size)), "operands": whole_array(flat[known]),
         "ways": whole_array(whole_array(ways)[: len(operands)][known]), "made": whole_array(made),

@@ -32,8 +32,8 @@ from armillary.llvm.arrangement.x86_frame import ACCUMULATOR, ONES, SIGNS, SIZES
 # Three properties of this instruction set are used. One operand of most instructions may be in memory: an
 # input, number or stored value whose next use is far is not loaded into a register. A fused operation
 # overwrites one of its operands: a register whose value has no further use. Fused operations exist with all
-# four signs, so that an opposite costs nothing in them; a product with an opposite is computed without the
-# sign, and its users use the opposite.
+# four signs, so that a negated operand costs nothing in them. The product of a negated factor is computed
+# without the sign, and its users negate it.
 
 
 class X86(MachineCode):

@@ -4,7 +4,7 @@ entry     angles = state; thirds = those below; limit
 common    numbers = those below; save registers; room on the stack
           operations; among them, for each angle: jump to far if beyond the limit
           restore stack and registers; return
-far       restore them; jump to the function that replaces angles, which calls the second entry
+far       restore stack and registers; jump to the function that replaces angles, which calls the second entry
 entry_at  angles and thirds from the stack if there are many arguments; a limit that nothing exceeds, not even
           NaN; jump to common
 address of that function; thirds; numbers; masks

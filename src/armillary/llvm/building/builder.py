@@ -397,7 +397,7 @@ class Code:
         """Emit a prefetch of the memory of the next row.
 
         Rows are stored in order. Without a prefetch the first store to a cache line that is not in the cache
-        delays the stores of the next stages: 4 of 15 ns for a row of the arm.
+        delays the stores of the next stages: 4 of 15 ns for a row of the Stanford arm.
         """
         lines = (length + 7).whole_quotient(self.whole(8))
         with self.each(lines) as i:

@@ -1,4 +1,4 @@
-"""Compiled routines shared by many callers: methods, and functions over records, rows and matrices."""
+"""Compiled routines shared by many callers: numerical methods; functions over records, rows and matrices."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _function_of(name: str, kind: FunctionType, lanes: int = 1) -> Code:
     return Code(function, lanes)
 
 
-# Loops over rows: a generated function for many rows in one call.
+# Loops over rows (times with their states, or sets of parameters), which call a generated function for each.
 
 _TIMED = ("times", "states", "constants", "memories", "outs")
 _CONSTANTS = ("parameters", "constants")

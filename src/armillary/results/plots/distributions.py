@@ -27,7 +27,7 @@ BOX: DataTable = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
 INK, GREY = "#1c2126", "#5b6570"
 _AT_ONCE = 8_000_000  # most numbers of a fan chart in memory at once: 64 MB
 _DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # from few points to many; all are visible on white
-_CLOUD = 3000  # points beyond which a panel of the matrix shows a density instead
+_CLOUD = 3000  # points above which a panel of `scatter` shows their density instead
 _MOST_BINS = 80
 
 
@@ -52,7 +52,7 @@ def fan(
     runs, samples = _runs_and_samples(values, time, name)
     for band in bands:
         if not 0 < band < 1:
-            raise ArmillaryError(f"a band holds a part of the runs between 0 and 1, as 0.9; it is {band}")
+            raise ArmillaryError(f"a band is a share of the runs between 0 and 1, such as 0.9, not {band}")
     bands = sorted(bands, reverse=True)
     levels = np.array([0.5, *(0.5 + side * band / 2 for band in bands for side in (-1, 1))])
     shown = np.unique(np.linspace(0, runs - 1, min(max(singles, 0), runs)).astype(int))

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from armillary.results.run import Run
 
-_NAMED = 2  # parameters that a label names, if runs differ in more
+_NAMED = 2  # most parameters that a label names
 
 
 class Curve(NamedTuple):
@@ -99,7 +99,7 @@ def chart_of(
     if len(runs) == 1:
         panels = _by_units(runs[0], wanted, x)
     else:
-        noise = cache(partial(_noise, runs))  # reads all outputs of its units
+        noise = cache(partial(_noise, runs))  # cached, since it reads all outputs of the given units
         panels = tuple(_by_output(runs, titles_of_runs, name, x, x_units, noise) for name in wanted)
     titles = dict.fromkeys(str(run.info.get("title") or run.system) for run in runs)
     return Chart(title if title is not None else ", ".join(titles), x or TIME, x_units, panels)
@@ -201,7 +201,7 @@ def axis_label(name: str, units: str) -> str:
 
 
 FIGURES = (".png", ".svg", ".pdf")
-LAYOUT = "constrained"  # places axes so that labels do not overlap, by drawing the figure once before
+LAYOUT = "constrained"  # places axes so that labels do not overlap, by drawing the figure once beforehand
 
 # Okabe and Ito's colours, which stay apart for all common kinds of colour blindness, the pale ones darkened
 # for lines on white; the same as in page.css.
@@ -241,7 +241,7 @@ def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES)
 
 @contextmanager
 def use_style(style: DataTable, *, interactive: bool) -> Iterator[None]:
-    """Give figures that are made within this context this look."""
+    """Give ``style`` to the figures that are made within this context."""
     if interactive:  # imported first: settings of a notebook's backend must outlast the context
         matplotlib("pyplot")
     with matplotlib().rc_context(style):
@@ -320,7 +320,7 @@ def can_show() -> bool:
 
 
 def literal(text: str) -> str:
-    """Return text without mathematics: a dollar sign in a name is a dollar sign."""
+    """Return text in which Matplotlib does not take a dollar sign for the start of a formula."""
     return arguments.text(text, "a title").replace("$", r"\$")
 
 
@@ -443,7 +443,7 @@ LONG = 20_000
 BUCKETS = 4_000
 _STYLE_COLOURS = 7  # in page.css
 _FOLDER = Path(__file__).parent / "page"
-_HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel, by their number
+_HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel's height, by the number of panels
 
 
 def write_page(path: str | Path, chart: Chart) -> None:

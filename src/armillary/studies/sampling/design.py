@@ -105,7 +105,7 @@ _SYMMETRIC = 1e-12  # tolerance of symmetry, for typed or computed matrices
 
 
 class Correlated:
-    """Several distributions with the correlation of a multivariate normal one (a Gaussian copula):
+    """Several distributions, correlated as in a multivariate normal distribution (a Gaussian copula):
 
         zᵢ = Φ⁻¹(uᵢ),   xᵢ = Fᵢ⁻¹(Φ((L z)ᵢ)),   L Lᵀ = correlation
 
@@ -125,7 +125,7 @@ class Correlated:
 
     @staticmethod
     def from_data(data: Mapping[str, object]) -> Correlated:
-        """Return an object from {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
+        """Return the object of {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
         if set(data) != {"correlated", "correlation"} or not isinstance(data["correlated"], Mapping):
             raise ParameterError("what varies together needs a table 'correlated' and a matrix 'correlation'")
         return Correlated(data["correlated"], data["correlation"])

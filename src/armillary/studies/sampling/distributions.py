@@ -236,7 +236,7 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Normal(Distribution):
-    """The normal distribution; with `low` or `high`, truncated there, without atoms at the bounds."""
+    """The normal distribution; with `low` or `high`, values beyond these bounds are excluded."""
 
     mean: float
     sd: float

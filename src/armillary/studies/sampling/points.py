@@ -25,7 +25,7 @@ _ROUNDS = 12
 
 
 def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
-    """Return numbers i0 to i1 of a sequence of uniform numbers, all above 0 and below 1.
+    """Return numbers i0 … i1 − 1 of a sequence of uniform numbers, all above 0 and below 1.
 
     They come from the counter-based generator Philox 4x64 of Salmon et al. (2011), which is advanced to i0.
     """
@@ -36,9 +36,9 @@ def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
 
 
 def permute_range(seed: int, name: str, size: int, i0: int, i1: int) -> np.ndarray:
-    """Return elements i0 to i1 of a permutation of range(size), without the other elements.
+    """Return elements i0 … i1 − 1 of a permutation of range(size), without the other elements.
 
-    It is a bijection of the numbers with as many bits as `size` needs: rounds of an addition, a
+    The permutation is a bijection of the numbers with as many bits as `size` needs: rounds of an addition, a
     multiplication by an odd number and x ^= x >> half the bits, all of which are invertible. Numbers outside
     the range are mapped again until they are inside (cycle walking). A million numbers take about 20 ms.
     """
