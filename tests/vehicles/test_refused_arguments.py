@@ -184,7 +184,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "shear centre beside the car": (
         lambda: twist_beam(arm.System("s"), "rear", HUB, {"beam": (0.0, 0.1, 0.3)}),
-        "twist beam 'rear': the point 'beam' lies amid the car, so its y must be 0",
+        "twist beam 'rear': the point 'beam' lies in the middle of the car, so its y must be 0",
     ),
     "no samples to weigh": (lambda: veh.weigh([], 0.01), "weigh: number of samples=0 must be "),  # type: ignore[arg-type]
     "no step to weigh": (lambda: veh.weigh([1.0], 0.0), "weigh: step=0.0 must be a positive"),  # type: ignore[arg-type]
