@@ -102,7 +102,7 @@ class RepeatedRuns:
         self._angles = model.three_angles
         step = settings.fixed_step
         self._short = step is not None and settings.t_end - settings.t0 <= FIRST_STEPS * step
-        self._free: list[_Track] = []
+        self._free: list[_ReusedRun] = []
 
     def _names(self, names: tuple[str, ...]) -> _InitialNames:
         """Return the record of given initial values for their names."""
@@ -171,10 +171,10 @@ class RepeatedRuns:
             return None
         y, given = start
         try:
-            track = self._free.pop()
+            reused = self._free.pop()
         except IndexError:  # all are in use by other threads
-            track = _Track(self)
-        run, bench, note = track.run, track.bench, ""
+            reused = _ReusedRun(self)
+        run, bench, note = reused.run, reused.bench, ""
         run.again()
         if bench is not None:
             n, u = self._n, y[self._loops]
@@ -183,18 +183,18 @@ class RepeatedRuns:
             if given.agreeing:
                 u[:] = bench.u
         run.state[:] = y.take(self._state)
-        result, usual = None, track.suits()
+        result, usual = None, reused.suits()
         if usual:
             result = self._drive(run, y, progress)
             run.drop_rows()
             if self._due is not None:
                 result.time = self._due[: len(result.time)]
             usual = result.status == "finished" and not (result.changes or result.events or result.passages)
-            usual = usual and (bench is None or track.holds(result))
+            usual = usual and (bench is None or reused.holds(result))
         if not usual and bench is not None and not given.agreeing:
             model.loops.close(bench, instance, y[:n], u, given.named)
             u[:] = bench.u
-        self._free.append(track)
+        self._free.append(reused)
         if usual and result is not None:
             legs = RunLegs(instance, [result])
         else:
@@ -240,7 +240,7 @@ class RepeatedRuns:
             return ConfigurationRun(configurations, place, settings, self._watch(report, y)).run()
 
 
-class _Track:
+class _ReusedRun:
     """The compiled loop with a workspace, for one run at a time; the next run uses the same workspace."""
 
     def __init__(self, runs: RepeatedRuns) -> None:

@@ -146,7 +146,7 @@ def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
         if shape.scheme.kind == "projected":
             found["project"] = emit_projection(program)
         else:
-            found |= {"project": _idle(program), "stages": emit_staggered(program)}
+            found |= {"project": _emit_no_projection(program), "stages": emit_staggered(program)}
     if shape.changes:
         found["install"] = emit_install(program)
     if shape.adaptive and not shape.implicit:
@@ -160,7 +160,7 @@ def _emit_squares(program: LoopModule) -> LoopFunction:
     return f
 
 
-def _idle(program: LoopModule) -> LoopFunction:
+def _emit_no_projection(program: LoopModule) -> LoopFunction:
     """Return a `project(t)` that does nothing, for schemes without a projection."""
     f = program.function("project", arguments=(REAL,))
     f.give()

@@ -85,7 +85,7 @@ def _emit_move(program: LoopModule) -> LoopFunction:
     scheme = scheme_of(program)
     f = program.function("move", arguments=(REAL,))
     t, trial, answer = f.argument(2), f.vector("trial"), f.vector("answer")
-    _aim(f, 0)
+    _set_targets(f, 0)
     request_corrections(f, weight=0.0, soft=f.vector("settings")[1], soft_speeds=f.real(RIGID))
     f.solve(t, f.vector("work"), answer)
     for x, v, count in scheme.parts():
@@ -128,7 +128,7 @@ def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
     work, answer, soft = f.vector("work"), f.vector("answer"), f.vector("settings")[1]
     f.copy(f.shape.states, state, work)
     f.residuals(t, work, f.vector("gaps"))
-    _aim(f, scheme.rows)
+    _set_targets(f, scheme.rows)
     request_corrections(f, weight=0.0, soft=soft, soft_speeds=soft)
     f.solve(t, work, answer)
     with f.each(scheme.speeds) as i:
@@ -144,7 +144,7 @@ def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
         state[i + scheme.first_acceleration] = answer[i]
 
 
-def _aim(f: LoopFunction, first: int) -> None:
+def _set_targets(f: LoopFunction, first: int) -> None:
     """Set λ₀ = 0 and targets that remove the gaps; ``first`` is the index of the first of these gaps."""
     scheme, work, gaps = scheme_of(f.program), f.vector("work"), f.vector("gaps")
     with f.each(scheme.rows) as i:
@@ -175,7 +175,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
     delta = 0.5 * h
     state, trial, work, answer = (f.vector(name) for name in ("state", "trial", "work", "answer"))
     f.copy(states, state, work)
-    _give(f, scheme, state, scheme.first_multiplier)
+    _set_known_multipliers(f, scheme, state, scheme.first_multiplier)
     soft = f.vector("settings")[0] / delta
     request_corrections(f, weight=1.0, soft=soft, soft_speeds=soft)
     for _ in range(scheme.passes + 1):
@@ -199,7 +199,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
     f.normalise(end, trial)
     middle_speeds = [work[v + k] for _, v, count in scheme.parts() for k in range(count)]
     f.copy(states, trial, work)
-    _give(f, scheme, trial, scheme.first_multiplier)
+    _set_known_multipliers(f, scheme, trial, scheme.first_multiplier)
     request_corrections(f, weight=1.0, soft=f.real(RIGID), soft_speeds=f.real(RIGID))
     f.solve(end, work, answer)
     with f.each(scheme.speeds) as i:
@@ -214,7 +214,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
     return f
 
 
-def _give(f: LoopFunction, scheme: Scheme, source: Span, first: int) -> None:
+def _set_known_multipliers(f: LoopFunction, scheme: Scheme, source: Span, first: int) -> None:
     """Set λ₀, the known multipliers of the bordered system, from a state, and zero targets."""
     work = f.vector("work")
     with f.each(scheme.rows) as i:
