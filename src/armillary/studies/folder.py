@@ -349,7 +349,7 @@ class StudyLock:
         if self._lost:
             raise ArmillaryError(
                 f"study '{self.path.parent}' was taken over by another process, because this one did not "
-                "renew its lock for long; its finished blocks count"
+                "renew its lock for long; its finished blocks are kept"
             )
 
     def _create_file(self) -> bool:

@@ -1,4 +1,6 @@
-"""Records of finished blocks: a block counts if its record exists, is undamaged, and matches its chunks.
+"""Records of finished blocks.
+
+A block counts as finished if its record exists, is undamaged, and matches its chunks.
 
 A record is written last. Its file holds a line of JSON, the numbers of the block's runs column by column
 (little-endian doubles), and a checksum (crc32c) of both:

@@ -93,15 +93,15 @@ def _is_file_name(value: object) -> bool:
 STUDY_TABLE = KeyedTable(
     "the settings of the study",
     {
-        "design": Described(choice(*KINDS), "how runs are spread; random by default"),
-        "runs": Described(whole_number(1), "number of runs; grid and list have their own"),
-        "seed": Described(whole_number(0), "of the random numbers; 0 by default"),
+        "design": Described(choice(*KINDS), "kind of design, by which runs are spread; random by default"),
+        "runs": Described(whole_number(1), "number of runs; designs grid and list determine it themselves"),
+        "seed": Described(whole_number(0), "seed of the random numbers; 0 by default"),
         "levels": Described(
             Either(
                 (whole_number(2), ANY_TABLE),
                 "a whole number, at least 2, or a table of such numbers by name",
             ),
-            "of a grid or of Morris' screening: number of values of each quantity, for all or by name",
+            "number of values of each quantity in a grid or in Morris' screening, for all or by name",
         ),
         "second_order": Described(FLAG, "whether a saltelli design also gives second-order indices"),
         "block": Described(whole_number(1), "runs that are made and written together"),
@@ -109,10 +109,12 @@ STUDY_TABLE = KeyedTable(
             Tested("a positive number of seconds", _is_positive, {"type": "number", "exclusiveMinimum": 0}),
             "seconds between two evaluations of metrics with an adaptive method",
         ),
-        "precision": Described(choice("double", "single", "fast"), "single and fast are for GPUs"),
+        "precision": Described(
+            choice("double", "single", "fast"), "precision of numbers; single and fast are for GPUs"
+        ),
         "folder": Described(
             Tested("the name of a folder", _is_file_name, {"type": "string"}),
-            "of the results, relative to this file",
+            "folder of the results, relative to this file",
         ),
     },
 )
@@ -121,7 +123,7 @@ _RUN_KEYS = ("model", "title", *RUN_TABLES)
 
 
 _NUMBER = Described(QUANTITY, QUANTITY.words, [1000, "55 mile/hour"])
-_UNITS: dict[str, Kind] = {"units": Described(WORDS, "of numbers without units of their own")}
+_UNITS: dict[str, Kind] = {"units": Described(WORDS, "units of numbers that do not state their own")}
 _METRICS = ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"]
 
 
