@@ -143,6 +143,10 @@ class PackWriter(Writer):
         return self._call_pack(pack)
 
     def _by_arrival(self, pack: Pack) -> list[tuple[Column, tuple[float, ...]]]:
+        """Return the operands of a pack with their factors, in the order of arrival.
+
+        A sum without constant begins with an operand that needs no product, if there is one.
+        """
         known, pairs = self.arrival, zip(pack.operands, pack.factors, strict=True)
         found = sorted(
             pairs,

@@ -295,7 +295,7 @@ class _WaitingBlocks:
         for future in [f for f in waiting if f.status == "pending"]:
             task = self._on_their_way.pop(future)
             self._client.cancel([future])
-            self._again(task.numbers, "its workers are gone")
+            self._send_again(task.numbers, "its workers are gone")
 
     def _receive(self) -> None:
         """Take the records of the next finished task, if one ends before the next look at the workers."""
@@ -312,7 +312,7 @@ class _WaitingBlocks:
                 records, seconds = _result(future)
             except TimeoutError:
                 self._client.cancel([future])
-                self._again(numbers, "its worker died before it reported its result")
+                self._send_again(numbers, "its worker died before it reported its result")
                 return
             self._size = _fitting(self._size, len(records), seconds)
             for record in records:
@@ -320,7 +320,7 @@ class _WaitingBlocks:
         elif future.status == "error":
             self._handle_failure(future.exception(), numbers)
         else:  # "cancelled" or "lost": the scheduler was restarted
-            self._again(numbers, f"the scheduler forgot a task ({future.status})")
+            self._send_again(numbers, f"the scheduler forgot a task ({future.status})")
         future.release()
 
     def _handle_failure(self, error: BaseException, numbers: list[int]) -> None:
@@ -329,7 +329,7 @@ class _WaitingBlocks:
             self._workers.leave_out(error)
             self._waiting.extendleft(reversed(numbers))
         elif isinstance(error, killed):
-            self._again(numbers, "workers died while they made it")
+            self._send_again(numbers, "workers died while they made it")
         elif isinstance(error, ArmillaryError):
             raise error
         else:
@@ -338,7 +338,7 @@ class _WaitingBlocks:
                 f"study '{self._job.folder}' stopped on the cluster: {reason}; {_KEPT}"
             ) from error
 
-    def _again(self, numbers: Sequence[int], why: str) -> None:
+    def _send_again(self, numbers: Sequence[int], why: str) -> None:
         """Put lost blocks back, to be sent one by one; raise an error if one was lost too often."""
         for number in reversed(numbers):
             self._losses[number] += 1

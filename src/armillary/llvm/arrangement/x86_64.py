@@ -158,6 +158,7 @@ class X86(MachineCode):
         return made
 
     def order_operands(self, operation: Operation) -> int:
+        """Write an operation whose operands must not be exchanged."""
         (a, _), (b, _) = operation.signed
         made = self.new()
         self.write(_WORDS[operation.shape.name][operation.shape.wide], made, self.held[a], b)
