@@ -220,7 +220,7 @@ class Prepared:
             and plan.code.changes_configuration
             and len(plan.code.configuration_models) < 2
         ):
-            # The first run is made before all others, since most runs enter the same configurations.
+            # Most runs enter the same configurations as the first, which is made beforehand to find them.
             first = PythonEngine(plan)
             first.make_run(starts, 0, 0, Outcome.empty(plan, 1))
             self.engine.renew()

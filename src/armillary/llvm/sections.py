@@ -32,8 +32,8 @@ from armillary.program.program import Program, ProgramSection
 # compile time. With 100 instead of 800, the derivatives of a car take 0.74 of the time, of a quadruped 0.83,
 # of an arm 0.86; 50 and 25 are slower.
 POINTS_PIECE = 100
-# Usual parts of sections share no values if they have fewer nodes than this: a table on two feet (3,000
-# nodes) takes 0.8 of the time.
+# Usual parts of sections share no values if together they have fewer nodes than this: a table on two feet
+# (3,000 nodes) takes 0.8 of the time.
 ALONE = 4000
 
 

@@ -290,7 +290,7 @@ class LaneSteps(LaneFrame):
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms)
         self.places["row"] = self.places["out"]
-        if self.rated:  # only the rates at the end of a dense step are used, so its states need no memory
+        if self.rated:  # only the rates at the end of a dense step are used; its states need no own memory
             self.places |= dict.fromkeys(("base", "finish"), self.places["state"])
         self.solver = self.lane_solver(
             WANTED,

@@ -404,7 +404,7 @@ _WRITERS: dict[str, Callable[[X86, Operation], int]] = {
 class X86Selection(Selection):
     """Selection for x86-64, with the latencies of Skylake.
 
-    An operation with negated operands computes its value or the opposite, whichever needs no negation.
+    An operation with negated operands computes its value or the opposite, if one of them needs no negation.
     """
 
     WIDEST = 2
