@@ -157,7 +157,7 @@ if TYPE_CHECKING:
     from armillary.viewer.page import sheet
     from armillary.viewer.views import view
 
-# What most models do not need, by module: these are imported at the first use of one of their names.
+# Public names that most models do not use, by module; a module is imported at the first use of its names.
 _LATER = {
     "armillary.analysis.fitting.measurements": "Experiment",
     "armillary.analysis.fitting.fit": "fit",
@@ -220,18 +220,20 @@ __all__ = [
 ]  # fmt: skip
 
 
+# Joints by names that other programs give them.
 _WORDS = {"Hinge": "Revolute", "Pin": "Revolute", "Slider": "Prismatic", "Ball": "Spherical", "Weld": "Fixed"}
 
 
-_importing = RLock()  # where threads import a package and its modules at once, Python stops one of them
+# Without the lock, Python may raise an error in one of several threads that import a package and its modules.
+_importing = RLock()
 
 
 def __getattr__(name: str) -> Any:  # a public class, function or module
     module = next((module for module, names in _LATER.items() if name in names.split()), None)
     if module is None:
         hint = ""
-        # No hint for lower-case words, which may be modules about to be imported, nor for names that begin
-        # with an underscore, which tools ask for.
+        # Plain lower-case words get no hint, since they may be modules about to be imported. Names that begin
+        # with an underscore get none, since tools look them up.
         if name[0].isupper() or (name[0] != "_" and "_" in name):
             from armillary.errors import nearest
 

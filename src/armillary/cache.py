@@ -1,14 +1,15 @@
-"""Results that took long to compute, mainly machine code, kept between processes by content.
+"""Caches of results that take long to compute: files on disk, and results in memory per object.
 
-A file holds one object file under the digest of all that decides it (the program's text, how it is compiled,
-the processor, LLVM), or the choices of a search under the digest of its subject. So it is never wrong, only
-absent: a process that cannot read or write it compiles. A file appears whole or not at all, and begins with a
-digest of its content, so that neither two processes at once, nor a full disk, nor a damaged disk do harm.
+The files are kept between processes. A file holds machine code or the choices of a search (as JSON). Its name
+is a digest of everything that determines its content; for machine code these are the text of the program, the
+options of compilation, the processor and the version of LLVM. A file is therefore never out of date. If it is
+missing or cannot be read, the process computes the result again. A file appears whole or not at all, and
+begins with a digest of its content, so simultaneous processes, a full disk or a damaged disk do no harm.
 
-``ARMILLARY_CACHE`` names another folder, or is "off". Machine code from a folder that others may write to
-would be theirs to choose; the folder is made for this user alone.
+``ARMILLARY_CACHE`` names another folder; with the value "off" nothing is kept. The folder is made for this
+user alone, and a folder that other users can write to is not used, since they could place machine code in it.
 
-Results that are kept as long as the object they were made for.
+In memory, `kept_per_object` keeps results as long as the object for which they were made.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-LARGEST = 512 * 2**20  # bytes kept; beyond, what was used least lately goes
+LARGEST = 512 * 2**20  # most bytes kept; beyond, the least recently used files are deleted
 SCAN = LARGEST // 8  # bytes written between two scans of the folder, each of which takes 14 µs per file
 _SUFFIX = ".object"
 _WRITTEN = "written"  # the file with the bytes written since the last scan
@@ -32,7 +33,7 @@ _OFF = ("off", "0", "no", "none", "false")
 
 
 def folder() -> Path | None:
-    """Return the folder of machine code; `None` if code is not kept."""
+    """Return the folder of the files; `None` if none are kept."""
     named = os.environ.get("ARMILLARY_CACHE", "")
     try:
         place = Path(named) if named else _usual()
@@ -42,14 +43,12 @@ def folder() -> Path | None:
 
 
 def _ours(place: Path) -> bool:
-    """Return whether no other user can write machine code there: it is this user's folder, or does not exist
-    yet.
-    """
+    """Return whether no other user can write to a folder, or it does not exist yet."""
     try:
         about = place.stat()
     except OSError:
         return True
-    # Windows has no such function.
+    # Windows has no `getuid`, and this check is not made there.
     return not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
 
 
@@ -64,7 +63,7 @@ def _usual() -> Path:
 
 
 def digest(*parts: str) -> str:
-    """Return the name under which something is kept."""
+    """Return the name under which a result is kept, from the texts that determine it."""
     made = hashlib.blake2b(digest_size=20)
     for part in parts:
         raw = part.encode()
@@ -74,7 +73,7 @@ def digest(*parts: str) -> str:
 
 
 def fetch(name: str) -> bytes | None:
-    """Return the data kept under a name; `None` if there are none, or damaged ones."""
+    """Return the data kept under a name; `None` if there are none or they are damaged."""
     place = folder()
     if place is None:
         return None
@@ -89,7 +88,7 @@ def fetch(name: str) -> bytes | None:
             path.unlink()
         return None
     with suppress(OSError):
-        os.utime(path)  # used now: kept longer
+        os.utime(path)  # the time of last use: the files unused for longest are deleted first
     return content
 
 
@@ -99,7 +98,7 @@ def _checksum(name: str, content: bytes) -> bytes:
 
 
 def keep(name: str, content: bytes) -> None:
-    """Stores data under a name, if that is possible."""
+    """Store data under a name; do nothing if the folder cannot be written."""
     place = folder()
     if place is None:
         return
@@ -123,7 +122,7 @@ def size() -> tuple[int, int]:
 
 
 def clear() -> int:
-    """Deletes all files that are kept, and returns their number."""
+    """Delete all files that are kept, and return their number."""
     removed = 0
     for _, _, path in _entries(folder()):
         with suppress(OSError):
@@ -145,9 +144,10 @@ def _entries(place: Path | None) -> list[tuple[float, int, Path]]:
 
 
 def _count_new_bytes(place: Path, length: int) -> int:
-    """Bytes written since the last scan, with those just written; all of them, if there was no scan yet.
+    """Return the bytes written since the last scan, including the new ``length``; more than ``SCAN`` if there
+    was no scan yet.
 
-    Two processes that write at once may lose one's bytes, so that the scan comes a little later.
+    If two processes write at once, the bytes of one may not be counted; the next scan is then a little later.
     """
     try:
         total = length + int((place / _WRITTEN).read_text(encoding="ascii"))
@@ -184,10 +184,11 @@ Made = TypeVar("Made")
 def kept_per_object(
     make: Callable[Concatenate[Owner, Others], Made],
 ) -> Callable[Concatenate[Owner, Others], Made]:
-    """Return a function that makes its result once for each first argument, the owner, and hashable others.
+    """Return ``make`` with a cache: it makes one result for each owner, its first argument, and each set of
+    its other arguments, which must be hashable.
 
-    A result must not hold its owner, which would then never be freed. Threads that make the same one at the
-    same time all have the first.
+    A result must not refer to its owner, which would then never be freed. If several threads make the same
+    result at once, all of them get the one that is stored first.
     """
     known: WeakKeyDictionary[Owner, dict[tuple[object, ...], Made]] = WeakKeyDictionary()
 

@@ -1,7 +1,7 @@
 """Errors that name the fault, its place in the user's own names, and the remedy.
 
-Everything Armillary raises about its input is an `ArmillaryError`, itself a `ValueError`. A message states
-four things: what, where, the evidence, the remedy.
+Every error about input is an `ArmillaryError`, which is a `ValueError`. A message states four things: what is
+wrong, where, the evidence, and the remedy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MissingExtraError(ArmillaryError):
 class ExpressionError(ArmillaryError):
     """An expression that cannot be read or built.
 
-    `text` is what the user wrote and `column` the offset of the culprit in it, counted from 0; the message
+    `text` is what the user wrote and `column` the offset of the faulty character, counted from 0; the message
     then shows that line with a caret below the character. An expression built in Python has no text.
     """
 
@@ -67,7 +67,7 @@ class ExpressionError(ArmillaryError):
 class SimulationError(ArmillaryError):
     """A simulation that had to stop; `run` holds the data computed so far, or None when there are none."""
 
-    def __init__(self, message: str, run: Any = None) -> None:  # a Run, whose module imports this one
+    def __init__(self, message: str, run: Any = None) -> None:  # `Run`: its module imports this one
         super().__init__(message)
         self.run = run
 
@@ -81,7 +81,7 @@ class PictureWarning(UserWarning):
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Return an optional module, imported now; if it is not installed, the error names the extra to install.
+    """Import and return an optional module; if it is not installed, the error names the extra to install.
 
     `purpose` is a plural noun ("NetCDF files") or starts with "to" ("to save NetCDF"):
 
@@ -109,7 +109,7 @@ def shorten_message(message: str) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value in a message, on one line and not too long."""
+    """Return a value as text for a message, on one line and not too long."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # a whole number of thousands of digits
@@ -153,14 +153,14 @@ def there_are(known: Iterable[str]) -> str:
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the nearest known one, or all where none
+    """Return the end of a sentence about an unknown name: the nearest known name, or all known names if none
     is close.
     """
     return nearest(name, known) or f"; {there_are(known)}"
 
 
 def alternatives(known: Iterable[str]) -> str:
-    """Words of which one is to be chosen: .json, .txt or .html."""
+    """Return words as a choice: ".json, .txt or .html"."""
     *rest, last = known
     return f"{', '.join(rest)} or {last}" if rest else last
 

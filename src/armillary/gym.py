@@ -8,8 +8,8 @@
         initial={"pole.q1": (-0.1, 0.1)}, parameters={"L": (0.4, 0.6)},
     )
 
-Observations, rewards and limits are expressions of the model. Inputs are held over a step of RK4.
-`ModelEnvironment` is a single copy, and `stable_baselines` gives copies to that library.
+Observations, rewards and limits are expressions of the model. Inputs are constant during a step, and RK4
+integrates. `ModelEnvironment` is a single copy; `stable_baselines` returns copies for Stable-Baselines3.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from armillary.untyped import DataMapping, DataTable, Given, LibraryObject
 
 gymnasium: LibraryObject = require("gymnasium", extra="gym", purpose="environments of armillary.gym")
 
-_THREAD = 20_000  # steps of RK4 that are worth a thread: about a millisecond
+_THREAD = 20_000  # fewest steps of RK4 that are worth a thread; they take about a millisecond
 _AUTORESET = {
     "next step": gymnasium.vector.AutoresetMode.NEXT_STEP,
     "same step": gymnasium.vector.AutoresetMode.SAME_STEP,
@@ -62,9 +62,10 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 
     An episode begins at values drawn from ``initial`` (numbers, or (low, high)) with parameters drawn from
     ``parameters``, ends where an expression of ``within`` leaves its limits, and is cut off after
-    ``time_limit`` seconds. Ended copies begin anew in the compiled loop: at their ``autoreset`` "next step",
-    or in the "same step", with what they saw last in the information. Each ``step`` takes so many ``parts``
-    of RK4, on up to ``threads`` processors. ``dtype`` is that of observations and actions.
+    ``time_limit`` seconds. The compiled loop begins ended copies anew: with ``autoreset`` "next step" in the
+    next call of ``step``, with "same step" in the same call, which then has their last observations in its
+    information. A ``step``, in seconds, is ``parts`` steps of RK4, on up to ``threads`` processors. ``dtype``
+    is the type of observations and actions.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         self.action_space = batch(self.single_action_space, self.num_envs)
 
     def _room(self, program: Program, terms: EnvironmentTerms, limit: float) -> None:
-        """Arrays of all copies, and as many more as fill the last block."""
+        """Make the arrays of all copies, and of unused copies that fill the last block."""
         self._blocks = -(-self.num_envs // self._loop.width)
         self._stride = stride = self._blocks * self._loop.width
         self._factor, self._starts = terms.factors, terms.start_limits
@@ -120,7 +121,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         own = terms.parameter_values(program)
         constants = np.array(evaluator(program.precompute.results)(own), dtype=float)
         n, values = len(program.state), np.array(list(own.values()), dtype=float)
-        one = np.zeros(1)  # in place of what is not there
+        one = np.zeros(1)  # in place of arrays that are not needed
         self._arrays = {
             "settings": np.array([self.h / self.parts, limit - ROUNDING]),
             "shared": real_array(constants), "memory_start": real_array(terms.memory),
@@ -151,7 +152,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         return seen, {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, DataTable]:
-        """Hold inputs for one step; copies that ended begin anew."""
+        """Simulate one step with constant inputs; copies that ended begin anew."""
         if not self._began:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         seen, reward = self._advance(self._read_actions(actions))
@@ -186,7 +187,10 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         return np.asarray(np.clip(found.reshape(copies, inputs), low, high))
 
     def _advance(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Observations and rewards of the next step; new draws for what began anew."""
+        """Return observations and rewards after one step, with one row of ``v`` (inputs) for each copy.
+
+        Copies that began anew get new draws for their next episode.
+        """
         stride, loop = self._stride, self._loop
         actions = np.zeros((v.shape[1], stride))
         actions[:, : self.num_envs] = (v * self._factor).T
@@ -220,7 +224,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 
 
 class ModelEnvironment(gymnasium.Env):  # type: ignore[misc]  # the library may not be installed
-    """One copy of a model as a `gymnasium.Env`; takes the arguments of `ModelEnvironments` but ``envs``."""
+    """One copy of a model as a `gymnasium.Env`; takes arguments of `ModelEnvironments` except ``envs``."""
 
     def __init__(self, model: object, **how: LibraryObject) -> None:
         self._copies = ModelEnvironments(model, 1, **how)
@@ -237,13 +241,13 @@ class ModelEnvironment(gymnasium.Env):  # type: ignore[misc]  # the library may 
         return seen[0], {}
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, DataTable]:
-        """Hold inputs for one step."""
+        """Simulate one step with constant inputs."""
         seen, reward, ended, cut, _ = self._copies.step(np.asarray(action)[None])
         return seen[0], float(reward[0]), bool(ended[0]), bool(cut[0]), {}
 
 
 def stable_baselines(env: ModelEnvironments) -> LibraryObject:
-    """Return the copies as a ``VecEnv`` of Stable-Baselines3; they must begin anew in the "same step"."""
+    """Return the copies as a ``VecEnv`` of Stable-Baselines3; they must have ``autoreset`` "same step"."""
     purpose = "to hand environments to Stable-Baselines3"
     base: LibraryObject = require("stable_baselines3.common.vec_env", extra="learn", purpose=purpose)
     if not env._same_step:

@@ -1,7 +1,4 @@
-"""Files from outside, read up to a size: a file without an end cannot fill the memory.
-
-Files that appear whole or not at all.
-"""
+"""Files that are read up to a limit, so that none fills the memory; files written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from armillary.errors import ArmillaryError, nearest_file, shown
 
 
 class UnreadableFileError(ArmillaryError):
-    """Why a file cannot be read; it does not repeat the name of the file."""
+    """The reason why a file cannot be read, without the name of the file."""
 
 
 def read_limited(path: Path, most: int, remedy: str = "") -> bytes:
@@ -71,11 +68,11 @@ _REMEDIES = {
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside `path`, which takes its place when the block ends well.
+    """Yield a temporary path beside `path`; the file written there replaces that at `path` after the block.
 
-    When the block fails, or is interrupted, the temporary file is removed and whatever stood at `path` is
-    untouched. What the system refuses (no space, no permission) is an error of one sentence. A link is
-    followed, so that the file it points to is the one replaced.
+    If the block fails or is interrupted, the temporary file is removed, and a file at `path` stays as it was.
+    A refusal by the operating system (no space, no permission) becomes an error of one sentence. If `path` is
+    a link, the file to which it points is replaced.
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -90,7 +87,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):  # that is a caller's slip
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):  # the block made no file
             raise ArmillaryError(f"cannot save '{path}': {reason(error)}") from error
         raise
 
@@ -104,9 +101,8 @@ def write_file(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the operating system's error, and the remedy; libraries put its words into longer ones of
-    theirs.
-    """
+    """Return the words of an error of the operating system, and a remedy."""
+    # Libraries may put these words into a longer message of their own, without the number of the error.
     number = error.errno or next((n for n in _REMEDIES if os.strerror(n) in str(error)), 0)
     refused = os.strerror(number).lower() if number else str(error).strip().partition("\n")[0]
     return f"{refused}; {_REMEDIES.get(number, 'save it elsewhere')}"

@@ -1,10 +1,10 @@
-"""Settings of a run: one record, from the command line and the signatures of models down to the integrators.
+"""Settings of a run: one record, which command line, files, signatures and integrators share.
 
 Each field of `RunSettings` has a `Setting`. The keys of run and study files, their JSON schemas, the options
 of ``armillary run``, echo files, the identity of a study and the signatures of ``simulate`` and similar verbs
-are made from these. A new setting is one field here and, for editors, its type in `SettingOptions`. The
-integrators complete the record: see `runtime/integrators/settings.py`. This file is not part of the runtime,
-so that help texts load quickly.
+are made from the fields. A new setting needs one field here and, for editors, its type in `SettingOptions`.
+`runtime/integrators/settings.py` adds what integrators need besides. This file is not in `runtime`, so that
+help texts load quickly.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from armillary.untyped import DataMapping, DataTable, Given
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
-KEPT = 32  # records that are kept: few, for each may hold the times of all rows
+KEPT = 32  # most records that are kept: few, since each may hold the times of all rows
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class RunSettings:
 
     @classmethod
     def from_file(cls, values: DataMapping) -> Self:
-        """Return the record from a file's values, which `Setting.read` has converted, by the file's keys."""
+        """Return the record of values by the keys of a file, which `Setting.read` has converted."""
         given = {name: values[key] for name, key in FILE_KEYS.items() if key in values}
         start = given.get("t0", 0.0)
         return cls(**{**given, "t0": start, "t_end": start + given["t_end"]})
@@ -230,7 +230,7 @@ RUN_TABLE["tier"] = TIER
 # ----------------------------------------------------------- keywords of ``simulate`` and similar verbs
 
 
-Sample = float | str | Sequence[float | str] | np.ndarray | None  # interval, or times, of rows of a run
+Sample = float | str | Sequence[float | str] | np.ndarray | None  # time between rows of a run, or their times
 Initial = Mapping[str, float] | Sequence[float] | None  # values at the start: by name, or all in order
 
 
@@ -262,7 +262,7 @@ class RunOptions(SettingOptions, total=False):
     progress: bool | Callable[[float], None]
 
 
-_settings: Callable[..., RunSettings] = RunSettings  # with times as text, which RunSettings converts
+_settings: Callable[..., RunSettings] = RunSettings  # typed to accept times as text, which it converts
 _kept_settings: Callable[..., RunSettings] = lru_cache(maxsize=KEPT, typed=True)(RunSettings)
 
 

@@ -16,7 +16,7 @@ def aligned(
     """Return rows of cells as lines with aligned columns.
 
     ``sides`` has "<" (left) or ">" (right) for each column; further columns are aligned to the left.
-    ``width`` returns the number of visible characters of a cell, if it also holds others.
+    ``width`` returns the number of visible characters of a cell; it is needed if cells hold invisible ones.
     """
     if not rows:
         return []
@@ -67,7 +67,7 @@ def html_table(
 
 
 def html_text(text: str) -> Html:
-    """Return a text as HTML, with its special characters escaped; `Html` unchanged."""
+    """Return a text as HTML, with its special characters escaped; text that is `Html` stays as it is."""
     from html import escape
 
     return text if isinstance(text, Html) else Html(escape(text))
@@ -129,7 +129,7 @@ def _wrap_list(key: str, values: list[Given]) -> str:
 
 
 def toml_value(value: Given) -> str:
-    """One value, on one line."""
+    """Return a value as TOML, on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

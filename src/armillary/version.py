@@ -1,3 +1,3 @@
-"""The version, where importing it costs nothing."""
+"""The version, in a file that imports nothing else."""
 
 VERSION = "0.1.0"

@@ -1,9 +1,9 @@
 """The command `armillary`: derive, run, plot, compare, export, check and measure models from a terminal.
 
-In: command-line arguments. Out: text on a terminal, JSON for scripts, files, an exit code (0 success, 1 the
-work failed or differences were found, 2 wrong usage or input, 130 interrupted). Read `app.py` first: it
-imports the called command and turns errors into sentences. Each other file holds commands of one kind;
-`options.py` holds options that several commands share.
+Enters: command-line arguments. Leaves: text on a terminal, JSON for scripts, files, and an exit code (0 for
+success, 1 if the work failed or differences were found, 2 for wrong usage or input, 130 if interrupted). Read
+`app.py` first: it imports the called command and prints errors. `options.py` holds options that several
+commands share; each other file holds commands of one kind.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Commands that analyse models: `armillary trim`, `solve`, `sweep`, `inverse`, `linearize`, `bode`, `modes`.
 
-`trim` finds an operating point of a model, and branches of them; `solve` finds positions of a mechanism at
-which outputs have given values (inverse kinematics); `sweep` moves a mechanism along a path, without its
-dynamics; `inverse` finds the efforts of a recorded motion. `linearize` writes A, B, C and D, `bode` a
-frequency response; `modes` are those at an operating point, over a parameter, or over the spin of a part.
+`trim` finds an operating point of a model, or a branch of operating points. `solve` finds positions of a
+mechanism at which outputs have given values (inverse kinematics). `sweep` moves a mechanism along a path,
+without its dynamics. `inverse` finds the efforts of a recorded motion. `linearize` writes the matrices A, B,
+C and D, and `bode` a frequency response. `modes` finds modes at an operating point, over a parameter, or over
+the spin of a part.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from armillary.stages.model import Model
 
 
-_OPTIONS = {  # by the argument of Model.trim
+_OPTIONS = {  # options of `armillary trim` by the argument of `Model.trim`
     "fixed": "--fixed", "free": "--free", "rates": "--rate", "inputs": "--inputs", "outputs": "--target",
     "bounds": "--bound", "starts": "--start",
 }  # fmt: skip
@@ -235,8 +236,9 @@ def solve(
 ) -> int:
     """Find positions at which outputs, or coordinates, have given values: inverse kinematics.
 
-    One value for each gives all solutions that are found, the one nearest to the start first. FROM:TO:COUNT,
-    or a list with commas, is a path, with a solution for each row. Units may follow a value: travel="20 mm".
+    If each output has one value, all solutions found are returned, the one nearest to the start first. If an
+    output has FROM:TO:COUNT, or a list with commas, the values are a path, with one solution for each row.
+    Units may follow a value: travel="20 mm".
     """
     model, given = simulation.model, simulation.given_values()
     more = {} if starts is None else {"starts": starts}
@@ -269,7 +271,9 @@ def sweep(
     driven: tuple[str, ...] = argument(nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …"),
     outputs: list[str] = options.names_option("Outputs to compute, with commas between them; repeatable."),
     speeds: tuple[str, ...] = option("Rate of a driven quantity.", "--speed", metavar="NAME=VALUE"),
-    accelerations: tuple[str, ...] = option("Second rate of it.", "--acceleration", metavar="NAME=VALUE"),
+    accelerations: tuple[str, ...] = option(
+        "Second rate of a driven quantity.", "--acceleration", metavar="NAME=VALUE"
+    ),
     derivatives: bool = option("Derivatives of outputs by the driven quantities."),
     static: bool = option("Equilibrium of all loads at rest, with efforts."),
     grid: bool = option("All combinations of the values."),
@@ -331,16 +335,16 @@ def inverse(
         "Speed, load, input or parameter that acts; repeatable.", "--actuator"
     ),
     reactions: tuple[str, ...] = option(
-        "Body or constraint to give the reaction of; repeatable.", "--reaction"
+        "Body or constraint whose reaction is wanted; repeatable.", "--reaction"
     ),
-    slopes: bool = option("Rates from slopes of the recorded speeds, as for measurements."),
+    slopes: bool = option("Take accelerations from slopes of the recorded speeds, as for measurements."),
     output: str | None = options.results_option,
     plot: str | None = options.plot_option("the efforts"),
     json_wanted: bool,
 ) -> int:
     """Find the efforts along a saved run of a model: forces and moments in addition to the model's loads.
 
-    Without --actuator they act along all speeds, including prescribed ones. The run may be a table of
+    Without --actuator, the efforts act along all speeds, including prescribed ones. The run may be a table of
     measurements with time in its first column and columns named as the coordinates.
     """
     from armillary.results import load_run
@@ -369,12 +373,13 @@ def inverse(
 def linearize(
     *,
     lin: LinearModel = options.linear_model_options,
-    output: str | None = options.output_option("Linear model: .json; or a report: .txt or .html."),
+    output: str | None = options.output_option("Linear model, .json, or report, .txt or .html."),
     json_wanted: bool,
 ) -> int:
     """Compute A, B, C and D of a model at an operating point, and its poles.
 
-    Without --at, the point is the start of runs. Loops are closed there; states are the independent ones.
+    Without --at, the point is the start of runs. Kinematic loops are closed at the point; the states are the
+    independent coordinates and speeds.
     """
     if output is not None:
         lin.save(output)
@@ -394,7 +399,7 @@ def linearize(
     return 0
 
 
-_ROWS = 13  # of the table in the terminal
+_ROWS = 13  # rows of the table in the terminal
 
 
 @options.command(
@@ -409,9 +414,9 @@ def bode(
     lin: LinearModel = options.linear_model_options,
     low: float | None = option("The lowest frequency, rad/s, or Hz with --hz.", "--from"),
     high: float | None = option("The highest frequency, rad/s, or Hz with --hz.", "--to"),
-    hz: bool = option("Frequencies in Hz: in the table, the picture, --from, --to."),
+    hz: bool = option("Use Hz in the table, the picture, --from and --to."),
     decibels: bool = option("Magnitudes in dB, in the table and the picture."),
-    nyquist: bool = option("The curve in the complex plane instead."),
+    nyquist: bool = option("Draw the curve in the complex plane (Nyquist) instead."),
     output: str | None = options.output_option("Picture: .png, .svg or .pdf."),
     json_wanted: bool,
 ) -> int:

@@ -105,15 +105,15 @@ def partial_run(simulate: Callable[[], Run]) -> tuple[Run, SimulationError | Non
 
 
 def failure_with_data(failure: SimulationError, file: Path | None) -> SimulationError:
-    """Return the error with the name of the file that has the data, if any."""
+    """Return the error with the name of the file, if any, that holds the data computed before it."""
     message = str(failure).removesuffix("; the data so far are in the error's .run")
     return SimulationError(f"{message}; the data so far are in '{file}'" if file is not None else message)
 
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
-# For each command: the module of its function, and one line of help, so that help and completion import no
-# command.
+# The module of each command's function, and one line of help. They stand here so that help and completion
+# import no command.
 COMMANDS = {
     "run": ("run", "Simulate a run file, or a model, and save the results."),
     "study": ("study", "Make many runs of a model, varied and kept in a folder; resume interrupted ones."),
@@ -175,14 +175,14 @@ class App(click.Group):
 
     # mypy: click's main has more arguments, which are passed on.
     def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
-        """Run one command line, and return its exit code."""
+        """Run one command line; end the process with its exit code, or return the code if not standalone."""
         given = list(args) if args is not None else sys.argv[1:]
         standalone = extra.pop("standalone_mode", True)
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _warn
                 done = super().main(given, "armillary", standalone_mode=False, **extra)
-            if sys.stdout is not None:  # it may be closed
+            if sys.stdout is not None:  # it is None in a process without a terminal
                 sys.stdout.flush()
             code = done if isinstance(done, int) else 0
         except BaseException as error:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _OWN_PROGRAMS = ("main.c", "test.c")
-# Options that depend on the machine: $(if $(filter MACHINES,$(shell uname -m)),THERE,ELSEWHERE).
+# Makefile text for machine-dependent options: $(if $(filter MACHINES,$(shell uname -m)),THERE,ELSEWHERE).
 _BY_MACHINE = re.compile(r"\$\(if \$\(filter ([^,]*),\$\(shell uname -m\)\),([^,]*),([^)]*)\)")
 
 
@@ -44,7 +44,7 @@ def makefile_flags(text: str) -> list[str]:
 
 @contextmanager
 def exported_function(equations: DerivedEquations, name: str) -> Iterator[int]:
-    """Yield the address of a function of the exported C code, which takes the same arguments as ours."""
+    """Yield the address of a function of the exported C code; its arguments are those of the model's own."""
     with tempfile.TemporaryDirectory() as folder:
         sources = export(equations, "c", Path(folder) / "code")
         files = [path for path in sources.glob("*.[ch]") if path.name not in _OWN_PROGRAMS]
@@ -58,7 +58,7 @@ def exported_function(equations: DerivedEquations, name: str) -> Iterator[int]:
         yield ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-# Calls a generated function many times; calls from Python would take longer than most models do.
+# LLVM code that calls a generated function many times: a call from Python takes longer than most functions.
 _REPEAT = """
 define void @repeat(i64 %n, ptr %f, double %t, ptr %y, ptr %c, ptr %m, ptr %out) {
 start:
@@ -90,15 +90,15 @@ def bench(
     loading: DataTable = options.loading_options,
     formalism: str | None = options.formalism_option,
     also: str | None = option(
-        "Exported code too, built with the system's compiler.", "--with", type=click.Choice(["c"])
+        "Measure exported code too, built with the system's compiler.", "--with", type=click.Choice(["c"])
     ),
     json_wanted: bool,
 ) -> int:
     """Time derivation, compilation, evaluations and steps of a model.
 
     An evaluation computes all derivatives once; a step is a step of rk4 with its outputs. The smallest of
-    several measurements is printed, since other work on the machine only makes them longer. Only the values
-    and the formalism of a run file matter.
+    several measurements is printed, since other work on the machine only makes them longer. Of a run file,
+    only the values and the formalism are used.
     """
     simulation = options.simulation(source, loading, {"run.formalism": formalism})
     from armillary.runtime.models.compiled import compiled_model
@@ -178,7 +178,7 @@ def _per_call(function: int, state: Given, constants: object, memory: object, ou
 
 
 def _per_step(model: CompiledModel, given: DataMapping) -> float:
-    """Return the seconds of one step of order 4 in the compiled loop: the difference of two runs."""
+    """Return the seconds of a step of a fourth-order method in the compiled loop, from two runs."""
     from armillary.settings import RunSettings
     from armillary.solver.methods.registry import family_methods
 

@@ -1,11 +1,11 @@
 """Options that several commands share, model arguments, completion of names, and options in run files.
 
 A run file may hold options of a command, in a table with the command's name: ``[linearize] inputs =
-["STEER"]``. Options on the command line override them. A table inside it stands for several NAME=VALUE, and
-files are relative to the run file.
+["STEER"]``. Options on the command line override them. A table inside this table stands for several
+NAME=VALUE, and paths of files are relative to the run file.
 
-Values by name on the command line are NAME=VALUE, NAME=LOW:HIGH, and ranges, NAME=FROM:TO:COUNT or
-NAME=1,2,3, followed by units if any.
+On the command line, a value by name is NAME=VALUE, bounds are NAME=LOW:HIGH, and several values are
+NAME=FROM:TO:COUNT or NAME=1,2,3; units may follow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def options_in_file(command: click.Command, name: str, source: str) -> DataTable:
-    """Return options and arguments of a command from the table for it in a run file; {} without one."""
+    """Return the options and arguments in a run file's table for a command; {} without such a table."""
     if name not in ANALYSES or not source.endswith(".toml") or not Path(source).is_file():
         return {}
     from armillary.errors import suggestion
@@ -49,7 +49,7 @@ def options_in_file(command: click.Command, name: str, source: str) -> DataTable
         return {}
     known = {key: option for option in command.params for key in _keys(option)}
     for key in ("source", "json", "debug", "trust", "import"):
-        known.pop(key, None)  # the file itself, and rights that it must not grant
+        known.pop(key, None)  # the path of the file itself, and options that a file must not set
     wrong = [
         f"{where(document, name, key)}: unknown key '{key}' in [{name}]{suggestion(key, known)}"
         for key in table
@@ -81,7 +81,7 @@ def _option_text(value: object) -> str:
 
 
 class NameType(click.ParamType):
-    """One of several names, which are computed only for completion; the command checks the name."""
+    """A name from a list that is computed only for completion; the command itself checks the name."""
 
     def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
         self.name = name
@@ -95,14 +95,14 @@ class NameType(click.ParamType):
 
 @dataclass(frozen=True)
 class Declared:
-    """An option or argument of a command, written as the default of the function's parameter for it."""
+    """An option or argument of a command, written as the default of a parameter of the command's function."""
 
     kind: type[click.Parameter]
-    names: tuple[str, ...]  # of an option, if they are not the parameter's
+    names: tuple[str, ...]  # names of an option that differ from the name of the parameter
     attributes: DataTable
 
     def parameters(self, name: str, annotation: str) -> list[click.Parameter]:
-        """Return the parameter of click, whose type is the one that the function states."""
+        """Return the parameter of click; the annotation of the function's parameter gives its type."""
         names = self.names or (f"--{name.replace('_', '-')}",) if self.kind is click.Option else ()
         known = _TYPES.get(annotation, {}) if self.kind is click.Option else {}
         return [self.kind([*names, name], **{**known, **self.attributes})]
@@ -124,7 +124,7 @@ class Computed:
         return call_with_options(self.function, given)
 
 
-# What declares an option, as the default of a parameter: mypy takes it for a value of the parameter's type.
+# The type of a default that declares an option: Any, so that mypy accepts it for a parameter of any type.
 ParameterDefault: TypeAlias = Any
 
 _TYPES: dict[str, DataTable] = {
@@ -134,7 +134,7 @@ _TYPES: dict[str, DataTable] = {
 
 
 def option(help: str, *names: str, **attributes: Given) -> ParameterDefault:
-    """Return the default that makes a command's parameter an option; further attributes are click's."""
+    """Return the default that makes a command's parameter an option; click gets further attributes."""
     return Declared(click.Option, names, {"help": help, **attributes})
 
 
@@ -176,7 +176,7 @@ class Command(click.Command):
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments, with defaults from the run file on the command line, if it has a table for it."""
+        """Parse arguments; a table for the command in the named run file gives defaults."""
         found, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         if isinstance(source := found.get("source"), str):
             ctx.default_map = options_in_file(self, ctx.info_name or "", source)
@@ -241,7 +241,7 @@ class ModelType(click.ParamType):
 
 
 class SettingType(click.ParamType):
-    """NAME=VALUE; the names belong to the model on the same command line."""
+    """A text NAME=VALUE; the name is one of the model on the same command line."""
 
     name = "name=value"
 
@@ -322,10 +322,10 @@ def plot_option(what: str) -> ParameterDefault:
 def names_option(help: str, *names: str) -> ParameterDefault:
     """Return an option for a list of names, separated by commas or repeated."""
 
-    def complete_names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
+    def split_names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
         return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
-    return option(help, *names, multiple=True, metavar="NAME,…", callback=complete_names)
+    return option(help, *names, multiple=True, metavar="NAME,…", callback=split_names)
 
 
 def inputs_option(meaning: str) -> ParameterDefault:
@@ -372,7 +372,7 @@ def _loading(
         "--import", metavar="NAME=VALUE",
     ),
 ) -> DataTable:  # fmt: skip
-    """Return options for `open_model`; stops.stiffness=1e4 is an entry of the table stops."""
+    """Return arguments for `open_model`; stops.stiffness=1e4 sets the entry stiffness of the table stops."""
     from armillary.run_files.run_file import parse_setting
 
     found: DataTable = {"trust": True} if trust else {}
@@ -385,11 +385,11 @@ def _loading(
     return found
 
 
-loading_options = computed(_loading)  # a file cannot grant itself trust
+loading_options = computed(_loading)  # never read from run files: a file must not declare itself trusted
 
 
 class RunOptions(Computed):
-    """The options of settings of a run that have one; the parameter has the names of `RunFile.setting`."""
+    """The options for settings of a run; their values by name are as `RunFile.setting` takes them."""
 
     def parameters(self, name: str, annotation: str) -> list[click.Parameter]:
         own = [(key, setting) for key, setting in RUN_TABLE.items() if setting.option]
@@ -436,7 +436,7 @@ def emit_result(
 def simulation(
     source: str, loading: DataMapping, settings: DataMapping, assignments: tuple[str, ...] = ()
 ) -> Simulation:
-    """Return the run file or model at a path, with values of the command line instead of the file's."""
+    """Return the run file or model at a path; values of the command line replace those of the file."""
     from armillary.run_files.execute import Simulation
 
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
@@ -460,7 +460,7 @@ def study_setup(
     settings: Mapping[str, object],
     assignments: tuple[str, ...] = (),
 ) -> StudySetup:
-    """Return the study file at a path, with values of the command line instead of the file's."""
+    """Return the study file at a path; values of the command line replace those of the file."""
     from armillary.studies.study_file import StudyFile, StudySetup
 
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
@@ -502,7 +502,7 @@ def values_with_units(name: str, text: str) -> tuple[np.ndarray, str]:
 
 
 def values_of(name: str, text: str, own: str) -> np.ndarray:
-    """Return these values, converted to the units ``own`` of the name."""
+    """Return the values of a text, converted to ``own``, the units of the named quantity."""
     from armillary.results.record import conversion
 
     values, units = values_with_units(name, text)
@@ -553,7 +553,7 @@ linear_model_options = computed(_linear_model)
 
 
 def operating_point(simulation: Simulation, point: tuple[str, ...]) -> DataTable:
-    """Return the point of ``--at``, with the initial values of runs for values that it leaves out."""
+    """Return the operating point of ``--at``; values that it leaves out are those at the start of runs."""
     from armillary.run_files.run_file import parse_setting
 
     given = simulation.given_values()

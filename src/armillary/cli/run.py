@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
 
 
-_PATIENCE = 1.0  # seconds before a bar appears, including derivation and compilation
+_PATIENCE = 1.0  # seconds after which a progress bar appears; derivation and compilation count
 
 
 @options.command(
@@ -55,8 +55,8 @@ def run(
 ) -> int:
     """Simulate a run file, or a model, and save the results.
 
-    Next to the results it writes an echo file, NAME.echo.toml: every parameter and initial value with units,
-    meaning and source. The echo file is a run file that gives the same run again.
+    Next to the results, the command writes an echo file, NAME.echo.toml. It has every parameter and initial
+    value with units, meaning and source. The echo file is a run file that gives the same run again.
     """
     if output is not None and not save:
         raise click.UsageError(f"--no-save writes no results, so --output {output} does not apply")
@@ -127,7 +127,10 @@ def _summarize_run(simulation: Simulation, made: Run, written: list[Path]) -> st
 
 @contextmanager
 def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
-    """Yield a function that shows a bar on a terminal with the time reached, once a run takes longer."""
+    """Yield a function that shows the time reached by a run as a bar on a terminal; `False` if none is shown.
+
+    The bar appears once the run has taken longer than ``_PATIENCE``.
+    """
     from armillary.runtime.progress import on_terminal
 
     if quiet or not on_terminal():
@@ -163,7 +166,7 @@ def maneuver(
     car: str = argument(),
     speed: str = option("Speed, m/s or km/h.", default="80 km/h", show_default=True, metavar="VALUE"),
     steer: str = option("Angle of front wheels.", default="1 deg", show_default=True, metavar="VALUE"),
-    brake: float = option("Pedal of the brake, 0 to 1.", default=0.3, show_default=True),
+    brake: float = option("Position of the brake pedal, 0 to 1.", default=0.3, show_default=True),
     report: str | None = option(
         "Page with figures, plots and the moving car.", type=click.Path(dir_okay=False)
     ),
@@ -256,7 +259,7 @@ def plot(
     return 0
 
 
-_SECONDS, _RATE = 5.0, 60.0  # of a run without settings: duration, pictures per second
+_SECONDS, _RATE = 5.0, 60.0  # duration, and pictures per second, of a run without settings
 
 
 @options.command(
@@ -295,7 +298,7 @@ def view(
 ) -> int:
     """Show how a system moves: bodies, plots and a time line in one page that needs no network.
 
-    RUN is a saved run of the model. Without it, the run file is run, or a model from its initial values.
+    RUN is a saved run of the model. Without RUN, the run file or the model is simulated.
     Bodies are drawn from their joints, points, masses and inertias.
     """
     from armillary.errors import ArmillaryError
@@ -362,7 +365,8 @@ def live(
 ) -> int:
     """Write a page in which a model runs: sliders, growing plots, bodies that can be pulled; no network.
 
-    The equations are compiled to WebAssembly inside the page. It starts with the values of a run file.
+    The equations are compiled to WebAssembly inside the page. The page starts with the values of
+    the run file.
     """
     from armillary.errors import ArmillaryError
 

@@ -27,12 +27,12 @@ _LEVELS = {"lowest": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "highest": 1
 
 
 def spreads(study: Study, names: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
-    """Return quantiles of metrics over the runs made with finite values, and the number of other runs."""
+    """Return quantiles of each metric over the runs in which it is finite, and the number of other runs."""
     table = study.table()
     table = table[table["status"] != "not run"]
     found = {}
     for name in study.metrics if names is None else names:
-        if name in table:  # it has no histograms
+        if name in table:  # metrics that are histograms are not in it
             values = table[name].to_numpy()
             known = values[np.isfinite(values)]
             quantiles = np.quantile(known, list(_LEVELS.values())) if known.size else [np.nan] * len(_LEVELS)
@@ -60,7 +60,7 @@ def metrics_of_run(study: Study, run: int) -> dict[str, float]:
 
 
 def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensitivity], dict[str, str]]:
-    """Return the sensitivities of metrics, and for others the reasons why they cannot be computed."""
+    """Return sensitivities by metric, and reasons by metric where they cannot be computed."""
     found, unknown = {}, {}
     known = study.table().columns
     for name in names:
@@ -134,7 +134,7 @@ _folder_argument = argument(metavar="FOLDER", type=click.Path(file_okay=False))
 def run(
     *,
     source: str = argument(metavar="STUDY_FILE|FOLDER", type=click.Path()),
-    runs: int | None = option("Number of runs; more than the folder has extends it."),
+    runs: int | None = option("Number of runs; a larger number than the folder has extends the study."),
     seed: int | None = option("Seed of the design."),
     folder: str | None = options.file_option("Folder of the study, instead of the file's."),
     assignments: tuple[str, ...] = options.settings_option,
@@ -149,8 +149,8 @@ def run(
 ) -> int:
     """Make the runs of a study file, or make the missing runs of a study's folder.
 
-    After an interruption, finished blocks of runs stay, and the same command makes the others. The folder has
-    the numbers of all runs in metrics.parquet and their histories in results.zarr.
+    After an interruption, finished blocks of runs are kept, and the same command makes the missing ones. The
+    folder has the metrics of all runs in metrics.parquet and their outputs over time in results.zarr.
     """
     if quiet:
         warnings.simplefilter("ignore")  # until the command ends
@@ -176,8 +176,8 @@ def run(
 def _open(
     source: str, settings: DataTable, assignments: tuple[str, ...], trust: bool
 ) -> tuple[Study, list[str]]:
-    """Return the study of a file, or the study in a folder, with the number of runs of the command; and its
-    title, if any.
+    """Return the study of a file or folder, with the number of runs that the command gives; and its title as
+    a list of one line or none.
     """
     from armillary.errors import ArmillaryError
 
@@ -271,9 +271,9 @@ def show_(
 ) -> int:
     """Sum up a study: metrics of all runs, and their sensitivities.
 
-    With --plot: histograms of metrics, fan charts of outputs over time, metrics over the varied quantities,
-    and bars of sensitivities: Sobol' indices for a saltelli design, Morris screening for a morris design, and
-    for any other the part of the variance that each quantity explains.
+    --plot draws histograms of metrics, fan charts of outputs over time, metrics over the varied quantities,
+    and bars of sensitivities. These are Sobol' indices for a saltelli design, Morris screening for a morris
+    design, and for any other design the part of the variance that each quantity explains.
     """
     from armillary.studies import open_study
 

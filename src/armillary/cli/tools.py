@@ -75,7 +75,7 @@ def _pluralize(number: int, noun: str) -> str:
 
 
 def _examine(opened: Callable[[], Simulation], derive: bool, warnings: list[str]) -> str:
-    """Return the system's name; raise errors, and append doubts to ``warnings``."""
+    """Return the system's name; raise an error for a fault, and append doubts to ``warnings``."""
     import warnings as python_warnings
 
     with python_warnings.catch_warnings(record=True) as caught:
@@ -137,7 +137,7 @@ def schema(
     output: str | None = options.output_option("File to write instead of the terminal."),
     json_wanted: bool,
 ) -> int:
-    """Print the JSON schema of model, run or study files, which editors use to complete and check them."""
+    """Print the JSON schema of model, run or study files: editors complete and check files with it."""
     from armillary.files.model.documents import model_schema
     from armillary.limited_files import write_file
     from armillary.run_files.run_file import run_schema
@@ -168,7 +168,7 @@ def diff(
     names: tuple[str, ...] = option("Output to compare, by name or pattern; repeatable.", "--select"),
     common: bool = option("Allow outputs that only one of the runs has."),
     interpolate: bool = option(
-        "If sampling times differ.", "--interpolate/--exact", default=True, show_default=True
+        "Interpolate if sampling times differ.", "--interpolate/--exact", default=True, show_default=True
     ),
     json_wanted: bool,
 ) -> int:
@@ -232,7 +232,7 @@ def examples(
 
 
 def _title(path: Path) -> str:
-    """Return the first line of a program's docstring, or of a text's first comment."""
+    """Return the first line of the docstring of a program, or of the first comment of another file."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
