@@ -1,7 +1,7 @@
 """Control of compiled models: regulators, estimators and optimal motions.
 
 Enter with a model and its inputs (``s.input``); leave with gains, filters and motions, as numbers by the
-names of states and inputs and as runs. All derivatives come from the symbolic program, compiled. The verbs of
+names of states and inputs and as runs. All derivatives are compiled from the symbolic program. The verbs of
 models are in ``stages/analyses.py``; functions of a linear model are public here.
 
     plant.py                the rates of a model with chosen inputs, their derivatives, and one step
@@ -15,8 +15,8 @@ models are in ``stages/analyses.py``; functions of a linear model are public her
     optimize.py             optimal motions, also in phases: problem.py reads the problem, scheme.py
                             discretises it, nonlinear_program.py has its derivatives, from point_values.py;
                             interior_point.py solves it, with elastic_program.py and symmetric_factors.py
-    run_gradient.py         the gradient of a number of a run: adjoint.py has runs as differentiable maps,
-                            adjoint_loop.py the compiled loops of their steps, forwards and backwards
+    run_gradient.py         the gradient of a scalar result of a run: adjoint.py has runs as differentiable
+                            maps, adjoint_loop.py the compiled loops of their steps, forwards and backwards
     array_functions.py      the same maps as functions of arrays; jax_functions.py and torch_functions.py
                             make functions of these libraries from them
     environment_loop.py     steps of many copies for learning (armillary.gym); card_environments.py on a GPU

@@ -3,9 +3,9 @@
     (x₀, v, p)  →  x at the samples, ∫ cost dt           forwards
     derivatives of a scalar by these  →  by (x₀, v, p)   backwards: the discrete adjoint, adjoint_loop.py
 
-Numbers are in the model's own units. The caller chooses the steps; one compiled loop makes the steps of many
-runs.
-Contacts, memories that change at steps and, in batches, events are not supported; errors name them.
+Numbers are in the model's own units; stated units are those of the description. The caller chooses the steps;
+one compiled loop makes the steps of many runs. Contacts, memories that change at steps and, in batches,
+events are not supported; errors name them.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ Source: Hager (2000), Runge–Kutta methods in optimal control and the transform
 Walther (2008), Evaluating Derivatives, 12 (checkpoints).
 
 A run is cut into segments. The forward pass keeps the state at the beginning of each segment, and the states
-of all stages in the last segment; the backward pass repeats each of the other segments once.
+of all stages in the last segment; the backward pass repeats each of the other segments once. In the loops a
+row is one of the runs, k a step, and a slot the place of a step's stages in the array ``stored``.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ def _step_back(module: IRModule) -> Routine:
 
 
 def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> None:
-    """Emit: add the inputs' and parameters' parts of a pullback to the derivatives by these."""
+    """Emit: add the parts of a pullback for inputs and parameters to ``by_inputs`` and ``by_parameters``."""
     n, m, by_inputs = f["states"], f["inputs"], f.vector("by_inputs")
     with f.each(m) as j:
         by_inputs[first + j] = by_inputs[first + j] + found[n + j]
@@ -241,7 +242,7 @@ def _keep_run(module: IRModule, step: Routine) -> Routine:
 
 
 def _run_back(module: IRModule, step: Routine, back: Routine) -> Routine:
-    """Emit the function of (row) from derivatives by samples to derivatives by start, inputs, parameters."""
+    """Emit the function of (row) that computes derivatives by start, inputs, parameters from ``seeds``."""
     f = routine(module, LAYOUT, "adjoint_back", NOTHING, WHOLE)
     row = f.argument(1)
     n, length = f["states"], f["segment"]

@@ -6,8 +6,9 @@
     run        (x, v₀ … v_N, p)  → x at the start and after each step
 
 Arrays may have any leading axes, over which one compiled loop runs. The bridges to JAX and PyTorch call these
-functions. All numbers but outputs are in the model's own units. Arguments in single precision are converted
-to double precision for the computation, and the results back to single.
+functions. Outputs are in stated units (those of the description), all other numbers in the model's own units.
+Arguments in single precision are converted to double precision for the computation, and the results back to
+single.
 """
 
 from __future__ import annotations

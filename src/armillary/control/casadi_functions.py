@@ -238,9 +238,9 @@ class CasadiFunctions:
     """CasADi functions of (t, x, v, p): rates of the states, and outputs.
 
     ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements of x, v, p and y;
-    ``defaults`` are the parameters' values, NaN if the description has none. Outputs are in stated units,
-    all other numbers in the model's own. Keep this object as long as CasADi uses functions of kind
-    "external", whose callbacks it holds in ``kept``.
+    ``defaults`` are the parameters' values, NaN if the description has none. Outputs are in stated units
+    (those of the description), all other numbers in the model's own units. Keep this object as long as
+    CasADi uses functions of kind "external": its field ``kept`` holds their callbacks.
     """
 
     rates: LibraryObject

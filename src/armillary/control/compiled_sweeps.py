@@ -1,7 +1,7 @@
 """The two halves of an iteration of iLQR as compiled loops: derivatives of steps, and the sweep backwards.
 
     differentiate   φ(x_k, v_k) by RK4, with ∂φ/∂(x, v) by the chain rule through its stages
-    sweep_back      the quadratic model of the cost, from the last knot to the first; offsets d and gains K
+    sweep_back      the quadratic model of the cost, from the last step to the first; offsets d and gains K
 
 The loops are built once for all systems. The derivatives of all steps are independent, so each stage is one
 call of the model's loop over points. This loop computes the rates and the elements of their Jacobian, for
@@ -282,9 +282,9 @@ def sweep_text(lanes: int) -> str:
 
 
 def _expand(f: _Matrices, k: Value) -> None:
-    """Emit the quadratic model, in x and v of knot k, of the cost from this knot on.
+    """Emit the quadratic model, in x and v at the start of step k, of the cost from there on.
 
-    Given are G = ∂φ/∂[x, v] and the cost from the next knot on, with Hessian P and gradient p.
+    It follows from G = ∂φ/∂[x, v] and from the Hessian P and gradient p of the cost after step k.
     """
     n, m = f["states"], f["inputs"]
     nx, nv = f.row_length(n), f.row_length(m)
@@ -396,7 +396,7 @@ def _gains(f: _Matrices, k: Value) -> None:
 
 
 def _update(f: _Matrices, k: Value) -> None:
-    """Emit P and p of the cost from knot k on, and the expected decrease of the cost.
+    """Emit P and p of the cost from the start of step k on, and the expected decrease of the cost.
 
     The lower triangle of P is copied to the upper one, so that P stays symmetric.
     """

@@ -67,7 +67,7 @@ class ElasticProgram:
         return np.concatenate([self._centre, c + n, n])
 
     def values(self, x: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the cost and the values of the rows; ``whole`` returned ``z``."""
+        """Return the cost and the values of the rows; z is ``whole(x)``."""
         own = z[self._x]
         _, c = self.of.values(own, self.of.whole(own))
         away = own - self._centre

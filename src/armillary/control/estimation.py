@@ -37,7 +37,7 @@ _SPREAD, _PRIOR = 1e-3, 2.0  # α and β of the unscented points; κ = 0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """Estimated states at the times of measurements, in stated units.
+    """Estimated states at the times of measurements, in stated units (those of the description).
 
     ``run`` has all outputs of the model at the estimates and ``covariance`` the covariances of their errors.
     ``innovations`` are the measurements minus their predictions, ``innovation_covariance`` the expected
@@ -62,7 +62,10 @@ class Estimate:
 
     @property
     def consistency(self) -> float:
-        """The mean of eᵀ S⁻¹ e per measured value: near 1 if given noises are right; NaN without values."""
+        """The mean of eᵀ S⁻¹ e per measured value, with innovations e and their covariances S.
+
+        It is near 1 if the given noises are right, and NaN without measured values.
+        """
         e, S = self.innovations, self.innovation_covariance
         known = np.isfinite(e)
         terms = []

@@ -1,7 +1,8 @@
 """Jumps of a run at events and their adjoint: the transposed saltation matrix.
 
-At an event g(t, x, m, p) = 0 the state x and the memory m become r(t, x, m, p). The marks ⁻ and ⁺ mean before
-and after the event. The time of the event changes by δt = −δg / ġ, with ġ = ∂g/∂x f⁻ + ∂g/∂t, so that
+At an event g(t, x, m, p) = 0 the state x, with rates f, and the memory m become r(t, x, m, p). The marks ⁻
+and ⁺ mean before and after the event. The time of the event changes by δt = −δg / ġ, with
+ġ = ∂g/∂x f⁻ + ∂g/∂t, so that
 
     δx⁺ = ∂r/∂(x, m, p) δ(x, m, p) + (ṙ − f⁺) δt,      ṙ = ∂r/∂x f⁻ + ∂r/∂t
 
@@ -85,7 +86,7 @@ class EventJump:
     ) -> JumpShares:
         """Return derivatives by values before the event, from ``by_state`` and ``by_memory`` after it.
 
-        ``before`` and ``after`` are the state and memory at both sides of the event.
+        ``before`` and ``after`` are the pairs (state, memory) just before and just after the event.
         """
         n, m = self._states, self._memories
         left, right = (self._rates(t, *place, parameters) for place in (before, after))
@@ -106,7 +107,7 @@ class EventJump:
     def _rates(
         self, t: float, state: np.ndarray, memory: np.ndarray, parameters: DataMapping | None
     ) -> np.ndarray:
-        """Return f, followed by the running cost if there is one."""
+        """Return the rates f of the states, followed by the running cost if there is one."""
         f = self._of.functions
         idle = np.zeros(f.length("rates"))
         return f("rates", t, state, memory=memory, inputs=idle, constants=f.constants(parameters))

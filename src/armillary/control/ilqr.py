@@ -142,7 +142,7 @@ def read_quadratic_problem(
     motion: Plant, verb: str, duration: float, step: float, inputs: object,
     weights: tuple[object, object, object], target: object,
 ) -> QuadraticProblem:  # fmt: skip
-    """Return the problem of these arguments, made anew unless the last call had the same."""
+    """Return the problem of these arguments; a problem with the same arguments as the last is not remade."""
     key = exact_key((verb, duration, step, inputs, weights, target))
     last = _last_problems.get(motion)
     if last is not None and last[0] == key:
@@ -167,7 +167,7 @@ def read_quadratic_problem(
 
 
 def target_states(motion: Plant, target: object) -> np.ndarray:
-    """Return the states of ``target``, a table by names; states that it does not name are zero."""
+    """Return the states of ``target``, which has values by name; states that it does not name are zero."""
     return named_states(motion, target, "target=", np.zeros(len(motion.states)))
 
 

@@ -90,7 +90,7 @@ class PointFunction(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CompiledFunction:
-    """Results by the machine code of the function "knot"."""
+    """Results that machine code computes: the function "knot" of ``functions``."""
 
     functions: ModelFunctions
 
@@ -115,7 +115,7 @@ class CompiledFunction:
 
 @dataclass(frozen=True, eq=False)
 class ListedFunction:
-    """Results by a list of operations, without compilation."""
+    """Results that a list of operations computes, without compilation."""
 
     operations: OperationList
     table: ParameterTable

@@ -81,8 +81,8 @@ class Phase:
     """One phase of a motion: a model and its part of the problem, as for ``model.optimize``.
 
     ``link`` maps values at the beginning to equal values at the end of the phase before, as names or
-    expressions: {"left.q1": "right.q1"}. By default states of the same name are equal. In the first phase it
-    refers to the end of the last one, so that the motion repeats.
+    expressions: {"left.q1": "right.q1"}. By default states of the same name are equal. In the first phase
+    ``link`` refers to the end of the last phase, so that the motion repeats.
     """
 
     model: CompiledModel
@@ -152,7 +152,7 @@ def optimize(
 ) -> Optimum:
     """Return the motion that minimises ∫ ``cost`` dt + ``final_cost``, by collocation or shooting.
 
-    Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
+    Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` minimises the duration.
     ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
     ``final`` have values or limits of states, inputs and expressions at both ends; values that
     ``initial`` does not name have the defaults of ``simulate``, and None leaves a value free. ``bounds``
@@ -161,7 +161,7 @@ def optimize(
     beginning as expressions of values at the end, such as speeds after an impact. Limits are pairs
     (low, high), in which None means no limit. ``control.optimize_phases`` joins phases.
 
-    ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
+    ``guess`` is a run, an earlier optimum, or columns by name at equally spaced times, with "duration".
     ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps
     integrate over intervals, in which inputs are linear. The mesh is refined until the estimated error of
     the states is below ``accuracy``, relative to their sizes; with None it is not refined. ``solver``
@@ -227,7 +227,7 @@ def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
 
 
 def _read_link(phases: Sequence[Phase], i: int) -> DataTable:
-    """Return the link of a phase, from values at its beginning to values at the end of the phase before."""
+    """Return the link of a phase, a mapping of values at its beginning to the end of the phase before."""
     if phases[i].link is not None:
         return table(phases[i].link, "link=")
     if i == 0:
@@ -315,7 +315,7 @@ def solve(
     search: Search,
     warm: bool,
 ) -> Solution:
-    """Solve a program with the chosen solver; ``warm`` starts have a small barrier parameter."""
+    """Solve a program with the chosen solver; a ``warm`` start begins with a small barrier parameter."""
     start = np.clip(start, limits.low, limits.high)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         values = np.append(program.constraints(start), program.objective(start))
@@ -350,10 +350,10 @@ def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) ->
 def _phase_scale(program: NonlinearProgram, sizes: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return the scales of one phase: fourth roots of sizes that are within a factor ``_PLAIN`` of 1.
 
-    The scales of larger and smaller sizes are proportional to these. If the sizes themselves were the scales,
-    scaled variables would change little where bounds are much wider than the motion. The problems of
-    ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all, of which the minimum-time
-    slew takes 208; with sizes as scales they take 2,085, and the slew 1,318.
+    Beyond this range scales are proportional to sizes, and continuous at its ends. If the sizes themselves
+    were the scales, scaled variables would change little where bounds are much wider than the motion. The
+    problems of ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all, of which the
+    minimum-time slew takes 208; with sizes as scales they take 2,085, and the slew 1,318.
     """
     x, v, p = program.split(sizes)
     x, v = (np.broadcast_to(a.max(axis=0), a.shape) for a in (x, v))

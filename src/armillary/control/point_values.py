@@ -263,7 +263,7 @@ class PointValues:
         terms.add(plain[:, n], cost, mesh.weights)
         terms.add(inside[:, n + 1 :], y[o[2] : o[3]].reshape(K, p.f.path), 1.0)
         for out, rows in zip(self.weights[1:], p.end_rows, strict=True):
-            terms.add(out[0] - first, y[rows], 1.0)  # row −1 is the weight of the cost
+            terms.add(out[0] - first, y[rows], 1.0)  # y[−1] is the weight of the cost
         return SparseSums(terms, self._end - first, self.source, self.source[first : self._end])
 
     # ------------------------------------------------------------ evaluation
@@ -316,7 +316,7 @@ class PointValues:
         chosen: list[bool],
         states: list[np.ndarray] | None = None,
     ) -> list[Loop]:
-        """Return loops of the chosen functions, over all points, the first one and the last one."""
+        """Return loops of the chosen functions: the first runs over all points, the others at one end."""
         found = []
         for i, rows in enumerate((slice(None), slice(0, 1), slice(-1, None))):
             if not chosen[i]:

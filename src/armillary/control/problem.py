@@ -87,8 +87,8 @@ def read_problem(
     """Return the problem from the arguments of ``model.optimize`` or of a phase.
 
     ``arrivals`` are values at the beginning that the end of the phase before determines, ``departures``
-    values at the end that determine the beginning of the next phase. ``continued`` phases begin where another
-    one ends.
+    values at the end that determine the beginning of the next phase. A ``continued`` phase begins where
+    another phase ends.
     """
     equations = model.equations
     check_smooth(equations)

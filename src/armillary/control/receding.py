@@ -34,8 +34,8 @@ from armillary.untyped import DataMapping
 class RecedingRegulator:
     """Nonlinear model predictive control by iterated LQR, which keeps the plan of the last sample.
 
-    ``input(state)`` plans ahead from a state and returns the inputs to hold over the next step, all in stated
-    units.
+    ``input(state)`` plans ahead from a state and returns the inputs to hold over the next step. All numbers
+    are in stated units (those of the description).
     """
 
     def __init__(

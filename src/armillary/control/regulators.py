@@ -38,7 +38,7 @@ _STABLE = 1e-9  # relative to the largest pole: poles nearer to the stability li
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regulator:
-    """A gain for a linear model: v = −K x, in the stated units of its states and inputs.
+    """A gain for a linear model: v = −K x, in the units that the description states for states and inputs.
 
     x and v are differences from ``linear.operating_point`` and ``linear.input_values``. ``cost`` is P: from
     a state x the total cost is xᵀ P x. ``poles`` are the poles of the closed loop, per second (of the map of
@@ -84,7 +84,8 @@ class KalmanGain:
         x̂ = x̂⁻ + L (y − C x̂⁻ − D v)     x̂⁻ ← A x̂ + B v     L = P Cᵀ (C P Cᵀ + V)⁻¹
 
     and ``covariance`` is that of x̂⁻, before the correction. The gain of the predictor form, which takes a
-    prediction to the next, is A L. ``poles`` are the eigenvalues of A − L C, of A − A L C if discrete.
+    prediction to the next, is A L. ``poles`` are the eigenvalues of A − L C, or of A − A L C if the model is
+    discrete.
     """
 
     linear: LinearModel
@@ -188,9 +189,9 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
 
         P ← Z + Fᵀ P (I + G P)⁻¹ F
 
-    and F, G and Z are doubled until they span the interval. Within a part, growing and decaying modes differ
-    little, so neither stability nor rounding limits the length of an interval. Between two times, elements
-    of H are cubic splines.
+    which is composed with itself (doubled) until it spans the interval. Within a part, growing and decaying
+    modes differ little, so neither stability nor rounding limits the length of an interval. Between two
+    times, elements of H are cubic splines.
 
     Source: Blanes, Casas, Oteo and Ros (2009), The Magnus expansion and some of its applications, Physics
     Reports 470, 151–238, section 5; Chu, Fan and Lin (2005), A structure-preserving doubling algorithm for

@@ -4,8 +4,8 @@
 
 The steps that the run takes are differentiated exactly, to rounding: all steps of a method with fixed steps,
 and the accepted steps of an adaptive method, with their lengths held. At events that change the motion, the
-derivatives include the change of the instant (``event_jumps.py``). Derivatives of the start, where loops are
-closed and Euler parameters normalised, come from forward sensitivities.
+derivatives include the change of the event's time (``event_jumps.py``). Derivatives of the start, where loops
+are closed and Euler parameters normalised, come from forward sensitivities.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class RunGradient(Mapping[str, Given]):
         g["k1"]        its derivative by k1, per stated unit
         g["F"]         its derivatives by the values of an input with data, in the order of its times
 
-    ``final`` has the states at the end, in stated units, ``per`` the units of the variables.
+    ``final`` has the states at the end, in stated units (those of the description). ``per`` has the units of
+    the names by which the scalar is differentiated.
     """
 
     system: str
@@ -121,7 +122,7 @@ def gradient(
     return _GradientRun(model, made, scalar, initial, parameters, memory, inputs, ignore_jumps).gradient()
 
 
-expanded_signature(SettingOptions)(gradient)  # as a decorator it hides the type from mypy in stages
+expanded_signature(SettingOptions)(gradient)  # no decorator: with one, mypy loses the type in stages
 
 
 class _Scalar:
@@ -219,7 +220,7 @@ class _GradientRun:
         return self.driven.signals[name].interpolation or memory.interpolation or "linear"
 
     def _check_signals(self) -> None:
-        """Raise an error if a signal whose values the scalar is differentiated by does not permit this."""
+        """Raise an error if derivatives by the values of a signal are requested that do not exist here."""
         signals = self.driven.signals if self.driven else {}
         for name in (d.name for d in self.directions if d.name in signals):
             if (how := self._interpolation(name)) not in ("hold", "linear"):
@@ -238,7 +239,7 @@ class _GradientRun:
     # ------------------------------------------------------------ steps
 
     def _grid(self) -> StepGrid:
-        """Return the run's steps, which end at samples: equal, or accepted steps of an adaptive method."""
+        """Return the run's steps, divided at samples: equal, or accepted steps of an adaptive method."""
         s = self.settings
         moves = s.integrator.adaptive or self.model.changes_configuration or bool(self.jumps)
         if moves and s.t_end > s.t0:
@@ -254,12 +255,12 @@ class _GradientRun:
         return self.driven.stops(s.t0, s.t_end, s.integrator.adaptive) if self.driven else None
 
     def _step_ends(self, settings: IntegrationSettings) -> np.ndarray:
-        """Return the ends of the steps that the run itself takes, which must stay in one configuration."""
+        """Make the run and return the ends of its steps; raise an error if its configuration changes."""
         from armillary.runtime.models.run_record import recorded_run, run_info
 
         model, every_step = self.model, replace(settings, sample=None)
         legs = self._legs(every_step)
-        known = model._with_parameters(self.values)  # for the run in the error if it fails
+        known = model._with_parameters(self.values)  # the run that an error carries has these parameters
         recorded_run(known.blank, legs.result(), run_info(known.blank, settings.summary, model.tier), legs,
                      self.start.note, settings.integrator.adaptive)  # fmt: skip
         if legs.notes:
@@ -414,7 +415,7 @@ class _GradientRun:
         return tuple(n for n, m in memories.items() if n in chosen | driven or m.start is not None)
 
     def _held_inputs(self, of: RunMap) -> HeldInputs:
-        """Return the inputs at all stages, or constant ones."""
+        """Return the inputs at all stages; without data they are constant."""
         constant = self.start.memory[of.places]
         if self.driven is None:
             return HeldInputs(constant.reshape(1, 1, 1, -1))
@@ -426,7 +427,7 @@ class _GradientRun:
         return HeldInputs(values)
 
     def _stage_times(self) -> np.ndarray:
-        """Return the times of all stages; a stage at the end of a step is before a jump of data there."""
+        """Return the times of all stages; stages at the end of a step are set just before a jump of data."""
         grid, s = self.grid, self.settings
         times: np.ndarray = grid.times[:, None] + grid.lengths[:, None] * np.array(self.tableau.c)
         stops = self._stops()

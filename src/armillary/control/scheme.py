@@ -3,7 +3,7 @@
 On each interval of length h the rates are a polynomial through their values f_j at the nodes c, and the
 states its integral:
 
-    x_i = x_0 + h Σ a_ij f_j,   a_ij = ∫₀^c_i ℓ_j(ξ) dξ
+    x_i = x_0 + h Σ a_ij f_j,   a_ij = ∫₀^c_i ℓ_j(ξ) dξ,   ℓ_j: the Lagrange polynomials of the nodes
 
 "hermite-simpson" has the nodes 0, ½, 1 (Lobatto IIIA, order 4: its two conditions are the Hermite mid-point
 and Simpson's rule); "radau" has the three Radau points (order 5), with none at the beginning.

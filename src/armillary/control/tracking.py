@@ -2,8 +2,9 @@
 
     −Ṗ = A(t)ᵀP + P A(t) − P B(t) R⁻¹ B(t)ᵀ P + Q,   P(T) = final,   K = R⁻¹ Bᵀ P
 
-A and B are exact at every sample of the run. Source: Anderson and Moore, Optimal Control: Linear Quadratic
-Methods (1990), section 2.3.
+x̄ and v̄ are the states and inputs of the run; A and B are exact at every sample of it.
+
+Source: Anderson and Moore, Optimal Control: Linear Quadratic Methods (1990), section 2.3.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from armillary.untyped import DataMapping
 class TrackingRegulator:
     """Gains along a motion, in stated units: ``K[i]`` at ``time[i]``, with the motion's states and inputs.
 
-    ``cost`` is P at each time: from a deviation δ the cost to go is δᵀ P δ, to second order.
+    ``cost`` is P at each time: after a deviation δ the remaining cost is δᵀ P δ, to second order.
     """
 
     time: np.ndarray

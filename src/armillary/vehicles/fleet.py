@@ -127,7 +127,7 @@ def formula_student_car(
     driver: Driver | None = None,
     energy: bool = False,
 ) -> Car:
-    """Return a Formula-Student car: double wishbones, a limited differential, downforce.
+    """Return a Formula-Student car: double wishbones, a limited-slip differential, downforce.
 
     Arguments are as for `full_car`; parameters replace values of STUDENT. Tyres must have a radius of about
     0.23 m and a nominal load below 1 kN.
@@ -236,7 +236,7 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
 def _frame_inertia(
     across: arm.Expr, along: arm.Expr, sine: arm.Expr, cosine: arm.Expr
 ) -> tuple[arm.Expr | int, ...]:
-    """Return the inertia (11, 22, 33, 12, 13, 23) of a frame from that across and along the steering axis."""
+    """Return a frame's inertia (11, 22, 33, 12, 13, 23) from those across and along the steering axis."""
     return (
         across * cosine * cosine + along * sine * sine,
         across + along,

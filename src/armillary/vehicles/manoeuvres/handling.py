@@ -119,7 +119,7 @@ class Handling:
     acceleration_gain: float  # m/s² per rad
     understeer_gradient: float  # rad per m/s²
     characteristic_speed: float  # m/s, nan for an oversteering car
-    critical_speed: float  # m/s, above which straight running is unstable; nan if it is above 120 m/s
+    critical_speed: float  # m/s, beyond which straight running is unstable; nan if none is below 120 m/s
     frequencies: np.ndarray  # of the oscillating modes, Hz
     dampings: np.ndarray
 

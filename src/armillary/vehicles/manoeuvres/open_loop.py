@@ -307,8 +307,8 @@ def split_braking(
                  WHEEL_grip, as the text models of this package have
     right, left  scales of friction of the two sides
 
-    Figures: as for `braking`, with yaw velocity and yaw angle one second after the brakes were applied, and
-    the deceleration as a share of the limit by friction, g (right + left)/2.
+    Figures: those of `braking`, yaw velocity and yaw angle one second after the brakes were applied, and the
+    deceleration as a share of the limit by friction, g (right + left)/2.
     """
     _require_brake(car, "split_braking")
     if not (right > 0 and left > 0):

@@ -28,7 +28,7 @@ NOMINAL_CLUTCH = 400.0  # N·m, at which a clutch whose capacity is an expressio
 
 
 def electric_motor(torque: float, power: float) -> Callable[[Scalar, Scalar], Scalar]:
-    """Return a motor's torque (N·m) over speed and pedal: constant up to the power limit, then falling.
+    """Return a function for a motor's torque (N·m) over speed and pedal: constant up to the power limit.
 
     T = pedal · min(torque, power/|ω|)
     """
@@ -73,7 +73,7 @@ def combustion_engine(
 
 @dataclass(frozen=True)
 class Differential:
-    """The difference between the torques of two wheels: open, limited or locked.
+    """The rule by which a differential divides torque between two wheels: open, limited or locked.
 
     kind      "open": equal torques; "limited": friction of ``preload`` N·m and ``ramp`` times the input
               torque moves torque to the slower wheel; "locked": a stiff viscous coupling

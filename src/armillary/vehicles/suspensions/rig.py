@@ -154,7 +154,7 @@ class SuspensionRig:
 def suspension_rig(
     build: Builder, places: Mapping[str, Sequence[float]], *, vary: Iterable[str] = "all"
 ) -> SuspensionRig:
-    """Return an axle of a kind of suspension on a rig.
+    """Return an axle on a rig, with suspensions of one kind.
 
     build   `double_wishbone`, `macpherson` or `five_link`; the rack moves its tie rods
     places  hard points of the left side

@@ -33,7 +33,7 @@ class Forces(NamedTuple):
 
 
 class Tyre:
-    """The interface of a tyre. Models are dataclasses of subclasses; their numbers are in SI units.
+    """The interface of a tyre. Models are subclasses and dataclasses; their numbers are in SI units.
 
     Axes follow ISO 8855 for a wheel (ISO-W): x forward along the intersection of wheel plane and road,
     y to the left in the road, z up along its normal. A positive slip angle and a positive camber (the top
