@@ -46,11 +46,10 @@ from tests.mutants.executed import merge_parts
 from tests.mutants.generated import GeneratedFault, draw_faults, is_equivalent
 from tests.mutants.planting import BROKEN, KILLED, ROOT, SURVIVED, UNDECIDED, Trees
 from tests.mutants.relevant import LEFT_OUT, relevant_groups
-from tests.mutants.selection import Map, first_few
+from tests.mutants.selection import BUDGET, Map, first_few
 
 LEFT = "left"  # out of the draw: the time was over
 LEAST, LEAST_LISTED = 0.85, 0.95  # shares of the faults that must be killed
-BUDGET = 40.0  # seconds of a processor for the tests of one fault, as they take without it
 EXECUTED = ROOT / "build" / "executed.sqlite"
 
 
@@ -94,7 +93,12 @@ def stale(fault: Fault) -> bool:
 
 
 def plant_all(
-    faults: Sequence[Fault | GeneratedFault], executed: Map | None, jobs: int, limit: float, until: float
+    faults: Sequence[Fault | GeneratedFault],
+    executed: Map | None,
+    jobs: int,
+    limit: float,
+    budget: float,
+    until: float,
 ) -> list[str]:
     """The verdict of each fault, printed as it comes: what is printed is known even if the rest is cut off.
     Faults are begun in their order, none after a time.
@@ -112,7 +116,7 @@ def plant_all(
             elif executed is None:
                 groups = relevant_groups(fault.file, fault.line)
             else:
-                groups = first_few(executed.select(fault, BUDGET))
+                groups = first_few(executed.select(fault, budget))
             verdict, words = trees.verdict(fault.file, fault.plant, *groups)
             lines = [f"{verdict:<9} {fault}", *([f"    {words}"] if words else []), ""]
             print("\n".join(lines), end="", flush=True)  # at once, between those of others
@@ -152,6 +156,7 @@ def main() -> int:
     reader.add_argument("--only", default="", help="faults whose file or listed snippet holds this text")
     reader.add_argument("--jobs", type=int, default=2, help="trees, each with one run of pytest at a time")
     reader.add_argument("--limit", type=float, default=400.0, help="seconds for the tests of one fault")
+    reader.add_argument("--budget", type=float, default=BUDGET, help="as a map says they take without it")
     reader.add_argument("--minutes", type=float, default=1e3, help="no fault is begun after; a smaller draw")
     reader.add_argument("--executed", type=Path, default=EXECUTED, help="map of executed code (executed.py)")
     reader.add_argument("--again", type=Path, help="a report: its faults that were not killed")
@@ -183,7 +188,7 @@ def main() -> int:
         merge_parts(options.executed)  # of a run that was cut off
     executed = Map(options.executed) if options.executed.exists() else None
     until = begun + 60.0 * options.minutes
-    verdicts = plant_all(faults, executed, options.jobs, options.limit, until)
+    verdicts = plant_all(faults, executed, options.jobs, options.limit, options.budget, until)
     if LEFT in verdicts:
         print(f"{verdicts.count(LEFT)} of the draw left out: the time was over")
         faults = [fault for fault, verdict in zip(faults, verdicts, strict=True) if verdict != LEFT]

@@ -35,9 +35,10 @@ from tests.mutants.relevant import (
     words_of,
 )
 
+BUDGET = 40.0  # seconds of a processor for the tests of one fault, as they take without it
 OTHERS = 6  # of the likeliest, after those of the map
 FEW = 30  # tests that are run before the files of others are read
-MOST = 24  # files of tests for one fault: each takes time to import
+MOST = 24  # files of tests for one fault, in the budget: each takes time to import
 
 
 class Map:
@@ -65,19 +66,21 @@ class Map:
         return found
 
     def select(self, fault: GeneratedFault, budget: float) -> tuple[str, ...]:
-        """Tests that together take so many seconds, without any fault."""
+        """Tests that take so many seconds together without any fault; of more files if there is more time."""
+        more = max(budget / BUDGET, 1.0)
         reaching = next(filter(None, map(self.tests_reaching, _concerned(fault.file, fault.line))), set())
         # Numbers of published cases are computed while they are imported, and their tests have their names.
         cases = re.findall(r'Case\(\s*"(\w+)"', parsed(fault.file)[0])
         reaching |= {
             t for t in self.seconds if "test_cases.py" in t and t.endswith(tuple(f"[{c}]" for c in cases))
         }
-        files = sorted({_file(t) for t in reaching}, key=lambda f: -likelihood(fault.file, f))[:MOST]
+        files = sorted({_file(t) for t in reaching}, key=lambda f: -likelihood(fault.file, f))
+        files = files[: round(MOST * more)]
         first = [t for t in reaching if _file(t) in files]
         text = function_at(fault.file, fault.line)
         # Of a function that keeps its results, the map has the test that happened to be the first alone.
         inside = bool(text) and not re.search(r"^@(lru_)?cache\b", text, re.MULTILINE)
-        likely = relevant_tests(fault.file, OTHERS if reaching and inside else FILES)
+        likely = relevant_tests(fault.file, round(more * (OTHERS if reaching and inside else FILES)))
         taken = set(first)
         beside = [t for t in self.seconds if t not in taken and _file(t) in files]
         rest = [t for t in self.seconds if _file(t) in likely and _file(t) not in files]
