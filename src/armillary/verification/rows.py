@@ -1,4 +1,4 @@
-"""Checks of a case, rows with the numbers found for them, and both as text."""
+"""Checks of published cases, rows with the numbers found for the checks, and both as text."""
 
 from __future__ import annotations
 
@@ -67,15 +67,17 @@ def differs(
     return Check(quantity, "differs", published, tolerance, source, remark, ours)
 
 
+# Ways to derive a tree: the formalism, and whether `derive` regroups inertia between bodies (``regroup``).
 TREES = (("kane", True), ("kane", False), ("recursive", True), ("recursive", False))
-AS_GIVEN = (("auto", False),)  # for closed loops: only the regrouping of inertia is varied
+AS_GIVEN = (("auto", False),)  # for closed loops: the chosen formalism, without regrouping of inertia
 
 
 class States(NamedTuple):
-    """Reference data that equations of one system must meet, whichever way they are derived.
+    """Reference data that the equations of one system must meet, in whichever way they are derived.
 
     `measure` yields the results of a compiled model, one number for each of the case's first checks. The case
-    measures the formalism that `derive` chooses; `ways` are further pairs (formalism, regroup), for tests.
+    measures equations as `derive` makes them by default; `ways` are further pairs (formalism, regroup), with
+    which tests derive them.
     """
 
     system: Callable[[], System]
@@ -216,9 +218,10 @@ def _long(number: float) -> str:
 
 # Reference data, models and measures of difference that the cases share.
 
-# References are integrated to 1e-12 and repeat themselves to 1e-11; ours runs at the same tolerance.
+# References were integrated with a tolerance of 1e-12 and repeat themselves to 1e-11. Runs use TIGHT.
 TIGHT: DataTable = {"method": "dop853", "rtol": 1e-13, "atol": 1e-14}
-# Rounding of one evaluation with a condition number of the mass matrix up to about 1e5.
+# Tolerance of accelerations: rounding of one evaluation, if the condition number of the mass matrix is below
+# about 1e5.
 ACCELERATIONS = 1e-10
 TRAJECTORIES = 1e-8
 
@@ -249,12 +252,12 @@ def columns(record: DataMapping, rows: str = "data") -> dict[str, np.ndarray]:
 
 
 def largest(*numbers: object) -> float:
-    """Return the largest of numbers or arrays of them; NaN if any is, which the built-in `max` may drop."""
+    """Return the largest of numbers or arrays; NaN if any number is NaN, unlike the built-in `max`."""
     return float(np.max(np.concatenate([np.atleast_1d(np.asarray(x, float)).ravel() for x in numbers])))
 
 
 def relative_difference(found: object, expected: object) -> float:
-    """Return the largest difference, of every number relative to itself."""
+    """Return the largest difference, each relative to the expected number unless that is zero."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     return largest(np.abs(found - expected) / np.where(expected == 0, 1.0, np.abs(expected)))
 

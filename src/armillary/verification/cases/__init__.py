@@ -1,4 +1,4 @@
-"""The cases, by subject: functions that measure numbers in turn, each with its checks."""
+"""The published cases, by subject: each is a function that yields numbers, with one check for each number."""
 
 from __future__ import annotations
 

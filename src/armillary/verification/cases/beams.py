@@ -1,10 +1,9 @@
-"""Beams and plates: frequencies of handbooks, and the frequencies of a rotating beam.
+"""Beams, plates and shafts, compared with handbooks and published results.
 
-A rotating beam at a pitch angle, and shafts that spin about their own axis, round and not.
-
-A cantilever bent far by a force at its tip: many rigid links with springs against the exact elastica.
-
-The slider-crank with a flexible connecting rod of the test set for initial value problems.
+- Frequencies of beams and plates at rest, and of a rotating beam, also at a pitch angle.
+- Shafts that spin about their own axis, round and flat.
+- A cantilever bent far by a force at its tip: many rigid links with springs, compared with the elastica.
+- The slider-crank with a flexible connecting rod, from the test set for initial value problems.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from armillary.verification.rows import TIGHT, published_case, value
 _WRIGHT = "Wright, Smith, Thresher & Wang (1982)"
 # First flapping frequencies at Ω = 0, 1, …, 10, for EI = μ = L = 1 and no hub radius.
 FLAPPING = (3.5160, 3.6816, 4.1373, 4.7973, 5.5850, 6.4495, 7.3604, 8.2996, 9.2568, 10.2257, 11.2023)
-# Eight modes of the beam at rest, which flap with Ω = 10 too, leave 4e-5 of the first frequency there.
+# Relative error allowed: with eight modes of the beam at rest, the first frequency at Ω = 10 is off by 4e-5.
 TRUNCATION = 5e-5
 
 
@@ -75,7 +74,7 @@ def _part(shape: Beam | Plate, modes: int) -> FlexiblePart:
 
 
 def spinning(motion: str, *, radius: float = 0.0, modes: int = 8, stiffening: bool = True) -> System:
-    """Return a beam along x, EI = μ = L = 1, on a hub that turns about z with a spin W."""
+    """Return a beam along x, EI = μ = L = 1, on a hub that spins about z at W."""
     s = System("rotating beam")
     s.parameter("W", units="rad/s")
     hub = s.body("hub", joint=Revolute("z"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -102,7 +101,9 @@ def spinning(motion: str, *, radius: float = 0.0, modes: int = 8, stiffening: bo
     page="rotating-beam",
 )
 def measure_rotating() -> Iterator[float]:
-    """ω² are the eigenvalues of A where the accelerations at rest in the rotating frame are −A η."""
+    """Yield ω, where ω² is the least eigenvalue of A: if the beam is at rest in the rotating frame with modal
+    states η, their accelerations are −A η.
+    """
     model = spinning("z").derive().compile()
     shaken = [i for i, name in enumerate(model.speed_names) if name.startswith("beam")]
     bent = [i for i, name in enumerate(model.coordinate_names) if name.startswith("beam")]
@@ -122,12 +123,12 @@ _FLAPPING = {spin: FLAPPING[spin] for spin in (4, 10)}
 _PITCHES = (0, 30, 60, 90)
 
 _HARTOG = "Den Hartog, Mechanical Vibrations, sections 6.5 and 6.6"
-FIRST = np.pi**2  # of a shaft on bearings, EI = μ = L = 1
-STIFFER = 1.44  # EI of the flat shaft across its weaker direction
+FIRST = np.pi**2  # first frequency of a shaft on bearings, EI = μ = L = 1
+STIFFER = 1.44  # EI of the flat shaft for bending in its stiffer direction; 1 in the other
 
 
 def pitched_beam(degrees: float) -> System:
-    """Return a beam along x on a hub that turns about z with a spin W; it bends across, at a pitch from z."""
+    """Return a beam along x on a hub that spins about z at W; it bends along one axis, pitched from z."""
     s = System("pitched beam")
     s.parameter("W", units="rad/s")
     hub = s.body("hub", joint=Revolute("z"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -138,7 +139,7 @@ def pitched_beam(degrees: float) -> System:
 
 
 def shaft(EI: tuple[float, float]) -> System:
-    """Return a shaft along x between bearings that turn about x with a spin W, bending both ways."""
+    """Return a shaft along x that spins about x at W with its bearings, and bends along y and z."""
     s = System("shaft")
     s.parameter("W", units="rad/s")
     bearings = s.body("bearings", joint=Revolute("x"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -150,7 +151,7 @@ def shaft(EI: tuple[float, float]) -> System:
 
 
 def eigenvalues(s: System, spin: float) -> np.ndarray:
-    """Return the eigenvalues of small vibrations in the turning axes; rates are linear in modal states."""
+    """Return the eigenvalues of small vibrations in the spinning axes; rates are linear in modal states."""
     model = s.derive("kane").compile()
     names = [*model.coordinate_names, *model.speed_names]
     own = [i for i, name in enumerate(names) if name.startswith(("beam", "shaft"))]
@@ -187,14 +188,14 @@ def measure_pitched_beam() -> Iterator[float]:
 
 
 def flat_shaft(spin: float) -> float:
-    """Growth rate of a flat shaft: λ⁴ + λ² (ω₁² + ω₂² + 2Ω²) + (ω₁² − Ω²)(ω₂² − Ω²) = 0."""
+    """Return the growth rate of a flat shaft: λ⁴ + λ² (ω₁² + ω₂² + 2Ω²) + (ω₁² − Ω²)(ω₂² − Ω²) = 0."""
     a, b = FIRST**2, STIFFER * FIRST**2
     squares = np.roots([1.0, a + b + 2 * spin**2, (a - spin**2) * (b - spin**2)])
     return float(np.sqrt(squares.max()))
 
 
-_ROUND = (5.0, 15.0)  # below and above the critical speed
-_FLAT = 1.1 * FIRST  # between the two of the flat shaft, 1 and 1.2 times the first frequency
+_ROUND = (5.0, 15.0)  # spins of the round shaft, below and above its critical speed
+_FLAT = 1.1 * FIRST  # spin of the flat shaft, between its critical speeds of 1 and 1.2 times FIRST
 
 
 @published_case(
@@ -224,13 +225,14 @@ def measure_shafts() -> Iterator[float]:
 
 
 _MATTIASSON = "Mattiasson (1981), elliptic integrals"
-# P L²/EI: tip down by w/L, and back by u/L.
+# Displacements of the tip by load P L²/EI: down, w/L, and back, u/L.
 TABLE = {1.0: (0.30172, 0.05643), 2.0: (0.49346, 0.16064), 5.0: (0.71379, 0.38763), 10.0: (0.81061, 0.55500)}
 LINKS = (6, 12)
 
 
 def cantilever(links: int) -> System:
-    """Return rigid links with a hinge and a spring EI/ℓ in the middle of each element of length ℓ = L/links.
+    """Return a cantilever as rigid links: a hinge with a spring EI/ℓ in the middle of each element of length
+    ℓ = L/links.
 
     EI = L = 1. A constant force P acts downwards on the tip.
     """
@@ -299,7 +301,7 @@ def _balance(model: Model, state: np.ndarray, load: float) -> np.ndarray:
     page="elastica",
 )
 def _measure_elastica() -> Iterator[float]:
-    """Yield the limit of short links, from two lengths, since errors fall with the square of the length."""
+    """Yield the limit for short links, extrapolated from two lengths: errors fall as the length squared."""
     coarse, fine = (deflections(links) for links in LINKS)
     yield from ((4 * fine - coarse) / 3).ravel()
 
@@ -312,12 +314,13 @@ ROD = (0.151104, 0.0045339259)  # mass, inertia about the crank pin
 BLOCK = 0.075552
 SPIN = 150.0
 
-# Amplitudes (m) of two sine waves across the rod, and displacements of its middle and its end along it.
+# Start of the rod: q2 and q3 are amplitudes (m) of two sine waves across it, q4 and q5 displacements (m) of
+# its middle and its end along it, u2 to u5 their rates.
 START = {"rod.q4": 0.103339863e-4, "rod.q5": 0.169327969e-4, "rod.u2": 0.444896105, "rod.u3": 0.463434311e-2,
          "rod.u4": -0.178591076e-5, "rod.u5": -0.268938672e-5}  # fmt: skip
-# At 0.1 s, as published to 16 digits, with their accuracies: stretching has 1.4e4 rad/s, and
-# the reference, by a stiff method, is good to 1e-5 of it. The problem's own equations, integrated to 1e-12
-# as ordinary ones, give our numbers.
+# Published numbers at 0.1 s, with relative tolerances. The rod vibrates along itself at 1.4e4 rad/s; the
+# reference, by a stiff method, is good to 1e-5 of that vibration. The source's equations, integrated as
+# ordinary differential equations to 1e-12, give the numbers found here.
 _STRETCH = "the reference is good to about 1e-5 of the vibration along the rod"
 END = {
     "angle of the rod (rad)": (-3.311734987910881e-01, 1e-8, ""),
@@ -332,7 +335,7 @@ END = {
 
 
 def integrals() -> DataTable:
-    """Return modal integrals of the rod about the crank pin, x along it; their form is Stoneking's.
+    """Return modal integrals of the rod about the crank pin, with x along the rod, in Stoneking's form.
 
     The published mass matrix of the stretch is 15 times the matrix of its quadratic elements; it is used as
     published. The rod's inertia changes with the same matrix: q·Mq.
@@ -364,7 +367,7 @@ def integrals() -> DataTable:
 
 
 def system() -> System:
-    """Return the crank at a given spin, the rod in four shapes, and the block."""
+    """Return the slider-crank: a crank with prescribed spin, a rod with four mode shapes, and a block."""
     s = System("flexible slider-crank")
     crank = s.body("crank", joint=Revolute("z"), mass=0.36, inertia=(CRANK, CRANK, CRANK))
     rod = s.body("rod", crank, Revolute("z"), at=(L1, 0, 0))

@@ -1,12 +1,13 @@
-"""Systems that can be solved on paper: pendulum, bouncing ball, spinning top.
+"""Systems with closed-form solutions, a bowling ball, and optimal motions.
 
-Free rotation in closed form: Euler and Poinsot, a flipping body, a gyrostat, libration on an orbit.
+- Closed forms: pendulum, bouncing ball, spinning top.
+- Free rotation in closed form: a free body, a flipping body, a gyrostat, libration on an orbit.
+- The bowling ball of Park and Chiou in redundant coordinates, by their staggered procedure.
+- Optimal motions, compared with closed forms and, for motions of least time, with shooting by SciPy.
 
-The bowling ball of Park and Chiou in redundant coordinates, by their staggered procedure.
-
-Optimal motions compared with closed forms and, for motions of least time, with shooting by SciPy. Motions of
-least time are bang-bang: the inputs are at their limits and jump between them at switching times. If the
-final state has as many conditions as there are arcs, they determine the lengths of the arcs.
+Motions of least time are bang-bang: the inputs are at their limits and jump between them at switching times.
+If the final state has as many conditions as there are arcs between these times, the conditions determine the
+durations of the arcs.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ _TILT = math.radians(30.0)
 
 
 def _nutation(model: Model) -> Iterator[float]:
-    """Compare with elliptic functions, from slow tops that nod far to fast ones that nod little."""
+    """Yield differences from elliptic functions, for slow tops, which nutate far, to fast tops."""
     top, drifts = example("spinning_top"), []
     for spin in (60.0, 125.0, 400.0):
         run = model.simulate(2.0, sample=0.005, initial=top.tilted(_TILT) | {"top.u3": spin}, **TIGHT)
@@ -120,7 +121,7 @@ def measure_top() -> Iterator[float]:
 
 
 def _precession(model: Model) -> Iterator[float]:
-    """I₁ Ω² cos θ − I₃ ω₃ Ω + m g l = 0: the axis goes round at Ω without nodding."""
+    """I₁ Ω² cos θ − I₃ ω₃ Ω + m g l = 0: the axis precesses at Ω without nutation."""
     top, spin = example("spinning_top"), 125.0
     across, weight = top.ACROSS + top.MASS * top.LENGTH**2, top.MASS * top.GRAVITY * top.LENGTH
     heights, paths = [], []
@@ -128,7 +129,7 @@ def _precession(model: Model) -> Iterator[float]:
         # The vertical in the body's axes is (0, sin θ, cos θ) for a tilt about x.
         start = top.tilted(_TILT) | {"top.u2": rate * math.sin(_TILT), "top.u3": spin}
         run = model.simulate(1.0, sample=0.005, initial=start, **TIGHT)
-        # Tilted about x the axis points to (0, −sin θ, cos θ).
+        # With this tilt about x, the axis of the top points to (0, −sin θ, cos θ).
         heights.append(largest_difference(run["z"], math.cos(_TILT)))
         x, y = math.sin(_TILT) * np.sin(rate * run.time), -math.sin(_TILT) * np.cos(rate * run.time)
         paths += [largest_difference(run["x"], x), largest_difference(run["y"], y)]
@@ -138,7 +139,7 @@ def _precession(model: Model) -> Iterator[float]:
 
 _LANDAU = "Landau & Lifshitz, Mechanics, § 37"
 _INERTIA = (1.0, 2.0, 3.0)  # kg m2
-_NEAR = 1e-3  # rad/s beside the spin of 2 rad/s about the middle axis
+_NEAR = 1e-3  # rad/s about the third axis, besides 2 rad/s about the axis of the middle inertia
 
 
 def _free_body() -> System:
@@ -337,7 +338,7 @@ def _measure_bowling_ball() -> Iterator[float]:
         yield largest_difference(run["x"][at], record["x"])
         yield largest_difference(
             -_run_table(run, _MULTIPLIERS)[at], record["lam"]
-        )  # theirs have the other sign
+        )  # multipliers of the reference have the opposite sign
         if case == "no_offset":
             yield float(np.ptp(np.hypot(run["ball.u1"], run["ball.u2"])))
             yield run["x"][-1] / run.time[-1]
@@ -431,7 +432,7 @@ def slew_switches() -> np.ndarray:
 
 
 def bang_bang(name: str, inputs: np.ndarray, lengths: Sequence[float]) -> PhasedOptimum:
-    """Return the motion of least time, solved with one phase for each arc; ``lengths`` are first guesses."""
+    """Return the motion of least time, with a phase for each arc; ``lengths`` are guessed durations."""
     problem = example("optimal_motions").PROBLEMS[name]
     how, names = problem.arguments, list(problem.arguments["inputs"])
     phases: list[LibraryObject] = []

@@ -1,6 +1,7 @@
-"""Motions of rigid contact with maps and integrals in closed form: rimless wheel, impact oscillator, cradle,
-billiard, slider-crank with clearance in a joint or a guide, a wheel that rolls, slides and jumps, tippe top,
-clutch.
+"""Motions with rigid contact, compared with closed forms: maps from impact to impact, integrals, bounds.
+
+Rimless wheel, impact oscillator, Newton's cradle, billiard, slider-crank with clearance in a joint or a
+guide, a wheel that rolls, slides and jumps, tippe top, clutch.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from armillary.verification.rows import (
 
 _G = 9.81
 _PLANAR = Joint(translate=["x", "z"], rotate=["y"])
-_SPOKES, _SLOPE, _INERTIA = 8, 0.08, 0.1  # of legs of 1 m and a mass of 1 kg
+_SPOKES, _SLOPE, _INERTIA = 8, 0.08, 0.1  # legs of 1 m, slope in rad, inertia in kg m² with a mass of 1 kg
 _HALF = math.pi / _SPOKES
-_KEPT = (_INERTIA + math.cos(2 * _HALF)) / (_INERTIA + 1)
-_GAINED = 4 * _G * math.sin(_HALF) * math.sin(_SLOPE) / (_INERTIA + 1)  # of ω², from one leg to the next
+_KEPT = (_INERTIA + math.cos(2 * _HALF)) / (_INERTIA + 1)  # η, the factor of ω at an impact
+_GAINED = 4 * _G * math.sin(_HALF) * math.sin(_SLOPE) / (_INERTIA + 1)  # growth of ω² between impacts
 _STEADY = _KEPT * math.sqrt(_GAINED / (1 - _KEPT**2))
 
 
@@ -68,7 +69,7 @@ def measure_rimless_wheel() -> Iterator[float]:
     yield float(speeds[-1])
 
 
-_DRIVEN, _BOUNCE = 2.2, 0.6  # frequency of the force in terms of the oscillator's, restitution
+_DRIVEN, _BOUNCE = 2.2, 0.6  # frequency of the force over the oscillator's, restitution
 
 
 @published_case(
@@ -81,7 +82,7 @@ _DRIVEN, _BOUNCE = 2.2, 0.6  # frequency of the force in terms of the oscillator
     page="impacts",
 )
 def measure_oscillator() -> Iterator[float]:
-    """ẍ + x = F cos(ω t + φ) above a stop at x = 0, met once in a period T = 2π/ω with the speed v.
+    """ẍ + x = F cos(ω t + φ) above a stop at x = 0, struck once in each period T = 2π/ω.
 
     x = A cos t + B sin t + C cos(ω t + φ), C = F/(1 − ω²), with x(0) = x(T) = 0 and ẋ(0) = −e ẋ(T).
     """
@@ -122,7 +123,11 @@ def measure_oscillator() -> Iterator[float]:
     page="impacts",
 )
 def measure_cradle() -> Iterator[float]:
-    """Balls that touch: 1 − (1 + e)(n − 1)/n and (1 + e)/n by each law; with gaps one after another."""
+    """A ball with 1 m/s strikes n − 1 balls of the same mass at rest.
+
+    If these touch, its speed becomes 1 − (1 + e)(n − 1)/n and theirs (1 + e)/n, by each law of impact. If
+    there are gaps between them, the impacts follow one another.
+    """
     touching = {"newton": 0.0, "poisson": 0.0, "energetic": 0.0}
     for law in touching:
         for e in (1.0, 0.8):
@@ -133,7 +138,7 @@ def measure_cradle() -> Iterator[float]:
 
 
 def _cradle(e: float, law: str, apart: float) -> list[float]:
-    """Return the speeds of four balls, once the first has met the others with 1 m/s."""
+    """Return the speeds of four balls after the first has struck the others with 1 m/s."""
     s = System("cradle")
     balls = [s.body(f"b{k}", joint=Prismatic("x"), mass=1.0, inertia=0) for k in range(4)]
     for k in range(3):
@@ -154,8 +159,10 @@ def _cradle(e: float, law: str, apart: float) -> list[float]:
     page="impacts",
 )
 def measure_billiard() -> Iterator[float]:
-    """A ball between two that touch, at ±30° of its way: 1 − 3 (1 + e)/5 along it, and each of the others
-    gets (1 + e) √3/5 along the line of its centres.
+    """A ball with 1 m/s strikes two balls that touch each other, at ±30° from its direction, at once.
+
+    Its speed becomes 1 − 3 (1 + e)/5 in its direction; each of the others gets (1 + e) √3/5 along the line of
+    centres.
     """
     for law in ("newton", "poisson", "energetic"):
         worst = 0.0
@@ -177,10 +184,11 @@ def measure_billiard() -> Iterator[float]:
         yield worst
 
 
-_ARM, _LINK, _LONG, _WIDE, _PLAY = 0.153, 0.306, 0.05, 0.025, 0.001  # m
+# Lengths of crank and rod, half the length and width of the slider, clearance c on each side, in m.
+_ARM, _LINK, _LONG, _WIDE, _PLAY = 0.153, 0.306, 0.05, 0.025, 0.001
 _MASSES, _MOMENTS = (0.038, 0.038, 0.076), (7.4e-5, 5.9e-4, 2.7e-6)  # kg, kg m²: crank, rod, slider
-_GUIDE_E, _GUIDE_MU, _SPEED = 0.4, 0.01, (150.0, -75.0)  # of crank and rod, rad/s
-_BOUNCES = 6  # that SciPy separates; later ones accumulate
+_GUIDE_E, _GUIDE_MU, _SPEED = 0.4, 0.01, (150.0, -75.0)  # speeds of crank and rod, rad/s
+_BOUNCES = 6  # impacts that are compared; later ones accumulate, and SciPy does not separate them
 
 
 @published_case(
@@ -194,7 +202,7 @@ _BOUNCES = 6  # that SciPy separates; later ones accumulate
     page="impacts",
 )
 def measure_loose_guide() -> Iterator[float]:
-    """Measure a slider in a guide that is wider by 2 c: four corners with friction.
+    """Measure a slider whose four corners touch, with friction, a guide that is wider than the slider by 2 c.
 
     The two upper corners strike together, so the slider does not turn, and the mechanism has two angles and
     one contact.
@@ -225,7 +233,7 @@ def measure_loose_guide() -> Iterator[float]:
     s.output("energy", s.total_energy(), units="J")
     start = {"crank.u1": _SPEED[0], "rod.u1": _SPEED[1] - _SPEED[0], "slider.u1": -_SPEED[1]}
     run = s.derive().compile().simulate(0.2, initial=start, sample=1e-4, max_step=1e-4, **TIGHT)
-    # Which of two corners that touch at once has the event is a matter of rounding.
+    # If two corners touch at once, rounding decides which of the two has the event.
     touched = [event.time for event in run.events if event.name.startswith("upper")]
     struck = [t for k, t in enumerate(touched) if k == 0 or t - touched[k - 1] > 1e-9]
     yield largest_difference(struck[:_BOUNCES], _times_of_impacts())
@@ -235,7 +243,7 @@ def measure_loose_guide() -> Iterator[float]:
 
 
 def _times_of_impacts() -> list[float]:
-    """Return the times of the first impacts at the upper wall, by two angles and SciPy's integrator."""
+    """Return the times of the first impacts at the upper wall, by equations in two angles and SciPy."""
     from scipy.integrate import solve_ivp
 
     m, far = _MASSES, (0.5 * _MASSES[1] + _MASSES[2]) * _ARM * _LINK
@@ -293,8 +301,10 @@ _CRANK, _ROD = 0.05, 0.12
     page="impacts",
 )
 def measure_clearance() -> Iterator[float]:
-    """A journal of radius c less than its bearing leaves it and strikes it; the slider stays within what rods
-    of the lengths l ± c allow, so that the ideal linkage is the limit of small clearance.
+    """A journal whose radius is less by c than that of its bearing leaves the bearing and strikes it.
+
+    The slider stays between its places in linkages with rods of lengths l − c and l + c. These approach the
+    ideal linkage if c approaches zero.
     """
     for clearance in (5e-4, 5e-6):
         s = System("slider-crank with clearance")

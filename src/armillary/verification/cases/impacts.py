@@ -27,7 +27,7 @@ _G = 9.81
     page="impacts",
 )
 def measure_ball() -> Iterator[float]:
-    """Bounce k lasts 2 v eᵏ/g; all of them are over at t₁ (1 + e)/(1 − e), with t₁ the first fall."""
+    """Bounce k lasts 2 t₁ eᵏ; the last one ends at t₁ (1 + e)/(1 − e), with t₁ the end of the fall."""
     s = System("ball")
     ball = s.body("ball", joint=Prismatic("y"), mass=0.2, inertia=0)
     s.gravity(_G, -s.ground.y)
@@ -101,7 +101,7 @@ def measure_belt() -> Iterator[float]:
     run = s.derive().compile().simulate(10.0, initial={"block.u1": _BELT}, sample=1e-3, **TIGHT)
     omega = math.sqrt(_STIFFNESS / _MASS)
     a, b = (_STATIC - _SLIDING) / _STIFFNESS, _BELT / omega
-    lasts = (2 * (math.pi - math.atan2(a, b)) / omega, 2 * a / _BELT)  # of a slide, and of sticking
+    lasts = (2 * (math.pi - math.atan2(a, b)) / omega, 2 * a / _BELT)  # durations of sliding and sticking
     times = np.array([event.time for event in run.events])
     expected = _STATIC / _STIFFNESS / _BELT + np.cumsum([0.0, *(lasts[k % 2] for k in range(len(times) - 1))])
     yield largest_difference(times, expected)
@@ -121,8 +121,9 @@ def measure_belt() -> Iterator[float]:
     page="impacts",
 )
 def measure_rod() -> Iterator[float]:
-    """The least friction at which a rod at tan θ = 2 jams while its mass centre moves behind its tip; and its
-    speeds after the impulse that stops the tip.
+    """Yield the least friction at which a rod jams, and its speeds after the impulse that stops its tip.
+
+    The rod slides at tan θ = 2, with its mass centre behind its tip.
     """
     s = System("rod")
     s.parameter("mu", 1.0)
@@ -146,8 +147,10 @@ def measure_rod() -> Iterator[float]:
 
 
 def woodpecker() -> System:
-    """Glocker's model (1995): displacement y of the sleeve, small angles φ_M of the sleeve, φ_S of the bird,
-    three contacts with friction. Coordinates here are y, l_M φ_M and l_G φ_S, so that all are lengths.
+    """Return Glocker's model (1995), which has three contacts with friction.
+
+    Its coordinates are the displacement y of the sleeve and the small angles φ_M of the sleeve and φ_S of the
+    bird. The coordinates here are y, l_M φ_M and l_G φ_S, so that all are lengths.
     """
     r0, rm, hm, lm, lg, hs, ls = 0.0025, 0.0031, 0.0058, 0.010, 0.015, 0.02, 0.0201
     s = System("woodpecker")
@@ -195,10 +198,10 @@ def measure_woodpecker() -> Iterator[float]:
 
 
 def rebound(speed: float, damping: float) -> float:
-    """Return the speed e v after an impact at speed v, whatever mass, k and n: the root of
-    a v − ln(1 + a v) = −a e v − ln(1 − a e v).
+    """Return the speed e v after an impact at v, the root of a v − ln(1 + a v) = −a e v − ln(1 − a e v).
 
-    From dv/dδ of m v v' = −k δⁿ (1 + a v), integrated over the impact (Hunt & Crossley 1975).
+    This is m v dv/dδ = −k δⁿ (1 + a v) integrated over the impact (Hunt & Crossley 1975), for any
+    mass m, stiffness k and exponent n.
     """
     from scipy.optimize import brentq
 

@@ -1,13 +1,13 @@
-"""The Stanford arm: six bodies, five hinges and a slider, without and with its controller.
+"""Mechanisms: an arm, linkages, a governor, and two problems of a test set.
 
-Mechanisms in closed form: four-bar linkages in a row and with a spring, and a flyball governor.
+- The Stanford arm: six bodies, five hinges and a slider, without and with its controller.
+- Mechanisms with closed forms: four-bar linkages in a row and with a spring, and a flyball governor.
+- The four-bar linkage with a strut: a closed loop of one degree of freedom.
+- Two problems of the Test Set for IVP Solvers: Andrews' squeezing mechanism and the car axis.
 
-The four-bar linkage with a strut: a closed loop of one degree of freedom.
-
-Two problems of the Test Set for IVP Solvers: Andrews' squeezing mechanism and the car axis.
-
-Source: Mazzia & Magherini (2008), Test Set for Initial Value Problem Solvers, release 2.4; its reference
-solutions were computed with a tolerance of 1e-14 by another program (PSIDE on the equations of index 3).
+The test set is Mazzia & Magherini (2008), Test Set for Initial Value Problem Solvers, release 2.4. Its
+reference solutions were computed with a tolerance of 1e-14 by another program (PSIDE on the equations of
+index 3).
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ _ELLIPTIC = "elliptic functions"
 
 
 def four_bars(count: int) -> System:
-    """Return rods of 1 m and 1 kg: count + 1 upright cranks and count couplers; all loops are flat at ±90°.
+    """Return a row of four-bar linkages: count + 1 upright cranks and count couplers, rods of 1 m and 1 kg.
+
+    At crank angles of ±90° each linkage is flat: all its rods lie along one line.
 
     Source: González et al. (2006), the benchmark A02 of the IFToMM committee for multibody dynamics.
     """
@@ -147,11 +149,11 @@ def _place(point: Point) -> tuple[int, int, int]:
 
 
 def crank_angle(t: np.ndarray, count: int) -> np.ndarray:
-    """Return the angle of the cranks, turned from upright with 1 rad/s: all couplers stay level.
+    """Return the angle of the cranks, which start upright with 1 rad/s; all couplers stay level.
 
         I θ̈ = W sin θ,   I = (count + 1)/3 + count,   W = ((count + 1)/2 + count) g
 
-    A pendulum that goes round: θ = π + 2 am(ω t/√m − K(m), m), ω² = W/I, m = 2 W/(½ I θ̇₀² + 2 W).
+    This is a pendulum that turns over: θ = π + 2 am(ω t/√m − K(m), m), ω² = W/I, m = 2 W/(½ I θ̇₀² + 2 W).
     """
     from scipy.special import ellipj, ellipk
 
@@ -186,12 +188,12 @@ _EQUILIBRIUM = 2.23433101898  # rad
 
 
 def diagonal_spring() -> System:
-    """Return a square of rods of 1 m and 1 kg, the ground one of them; a spring and a damper in its diagonal.
+    """Return a square of rods of 1 m and 1 kg, one of them the ground, with a spring and damper as diagonal.
 
     Source: the benchmark "fourbar linkage with diagonal spring" of the IFToMM committee for multibody
     dynamics, with the data and the equilibrium of B. P. Minaker's solution of it (EoM, input_ex_four_bar,
-    2016). It does not state the free length; with the diagonal of the square the equilibrium is the
-    published one.
+    2016). The benchmark does not state the spring's free length; if it is the diagonal of the square, the
+    equilibrium is the published one.
     """
     s = System("four-bar linkage with a diagonal spring")
     rod: DataTable = {"com": (0.5, 0, 0), "mass": 1.0, "inertia": (0, 1 / 12, 1 / 12)}
@@ -217,7 +219,7 @@ def diagonal_spring() -> System:
     page="mechanisms",
 )
 def measure_diagonal_spring() -> Iterator[float]:
-    """With the angle φ of crank and rocker, the coupler level, and the diagonal ℓ = 2 cos φ/2,
+    """With the angle φ of crank and rocker and the diagonal ℓ = 2 cos φ/2, energy and small motions follow:
 
     V = 2 m g sin φ + k (ℓ − ℓ₀)²/2        5/3 m φ̈ + c ℓ'² φ̇ + V'' φ = 0
     """
@@ -370,12 +372,12 @@ _END_RATES = (
 
 
 def squeezer() -> System:
-    """Return seven plane bodies on four fixed points, closed by three loops, driven by 0.033 N m."""
+    """Return seven plane bodies on four fixed points, with three closed loops, driven by 0.033 N m."""
     s = System("Andrews' squeezing mechanism")
     rr, d, ss, e, zt, zf, u = 7e-3, 28e-3, 35e-3, 2e-2, 4e-2, 2e-2, 4e-2
 
     def link(number: int, parent: Body | None, at: TripleLike, com: tuple[float, float]) -> Body:
-        mass, moment = _MASSES[number - 1], _INERTIAS[number - 1]  # only the one about z counts
+        mass, moment = _MASSES[number - 1], _INERTIAS[number - 1]  # only the moment about z matters
         own: DataTable = {"mass": mass, "inertia": (moment, moment, moment)}
         return s.body(f"K{number}", parent, Revolute("z"), at=at, com=(*com, 0), **own)
 
@@ -424,7 +426,7 @@ _AXIS_END = {
 
 
 def car_axis() -> System:
-    """Two points on springs over two wheels, one of which goes over a bumpy road; a rod holds them apart.
+    """Return two point masses on springs over two wheels; a rod keeps the masses apart, one road is bumpy.
 
     The masses are M ε²/2 with M = 10 and ε = 0.01, gravity is 1, and all lengths are in metres.
     """

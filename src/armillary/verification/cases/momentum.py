@@ -1,8 +1,8 @@
-"""Momenta as states: trees with an oblique axis, balls, gimbals, slides, a lock, and flexible bodies.
+"""Momenta as states: trees with oblique axes, ball joints, gimbals, slides, a lock, and flexible bodies.
 
 The systems of the reference data are described as a user would describe them. A joint leads from the node of
 its inner body through inner slides, turns and outer slides to the node of its outer body. Each turn and slide
-has its own massless body, so that its spring acts along it alone.
+has its own massless body, so that its spring acts along this one motion alone.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MomentumSystem:
         self.damped = damped  # whether modes are damped; in the data's trajectory they are not
         self.data = reference(f"momentum_{name}")
         self.system = System(name)
-        self.places: dict[str, list[str]] = {}  # coordinates by "G1 angles" and the like
+        self.places: dict[str, list[str]] = {}  # coordinates by names such as "G1 angles"
         speeds: dict[str, str] = {}
         model = self.data["model"]
         self.bodies: list[Body] = [self._root(model["bodies"][0])]
@@ -111,7 +111,7 @@ class MomentumSystem:
         )
 
     def _outer(self, joint: DataTable) -> dict[str, str]:
-        """Add the outer body, by its own reference point and axes; return the speeds of its modes."""
+        """Add the outer body, placed by its own reference point and axes; return the speeds of its modes."""
         outer = self.data["model"]["bodies"][joint["outer"]]
         name, held = outer["name"], joint["name"] if "Psi_outer" in joint else None
         orient = np.array(joint.get("C_outer", np.eye(3))).T
@@ -188,7 +188,7 @@ def _derive_by_momentum(name: str, locked: bool, damped: bool) -> Equations:
 
 
 def rigid(body: DataTable) -> DataTable:
-    """Return mass, mass centre and inertia about it, from the moments about the reference point."""
+    """Return mass, mass centre and inertia about the mass centre, from moments about the reference point."""
     centre = np.array(body["c"]) / body["m"]
     shift = body["m"] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     inertia = (np.array(body["J"]) - shift).tolist()
@@ -230,7 +230,7 @@ def _tree_measure(name: str) -> Callable[[], Iterator[float]]:
         tree = MomentumSystem(name)
         model: Model = momentum_equations(name).compile()
         yield from _acceleration_errors(tree, model)
-        if any("particles" in body for body in tree.data["model"]["bodies"]):  # modes, damped until here
+        if any("particles" in body for body in tree.data["model"]["bodies"]):  # damped until here
             tree = MomentumSystem(name, damped=False)
             model = momentum_equations(name, damped=False).compile()
         record = tree.data["trajectory"]

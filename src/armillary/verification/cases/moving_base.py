@@ -1,9 +1,9 @@
 """A beam whose base is driven about three axes: by modes, by rigid segments, and by equations of textbooks.
 
-The driver comes from Kane, Ryan & Banerjee (1987), Dynamics of a cantilever beam attached to a moving base,
-J. Guidance 10(2): r(t) = t/T − sin(2πt/T)/2π, without a jump in its second derivative. The base spins up
-about z with Ω r, and at the same time cones about −y by β r and feathers about the beam by θ r. Then the beam
-spins steadily, coned and pitched. The beam, the axes and all numbers are ours.
+The prescribed motion comes from Kane, Ryan & Banerjee (1987), Dynamics of a cantilever beam attached to a
+moving base, J. Guidance 10(2): r(t) = t/T − sin(2πt/T)/2π until T, then 1; its second derivative has no jump.
+The base spins about z at Ω r, while it cones about −y by the angle β r and pitches about the beam by θ r. The
+beam, the axes and all numbers are not from that source.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _base(s: System) -> Body:
 
 
 def modal() -> System:
-    """Return the beam by its modes at rest."""
+    """Return the system with the beam described by its modes at rest."""
     s = System("beam on a moving base")
     base = _base(s)
     beam = s.body("beam", base)
@@ -58,7 +58,7 @@ def modal() -> System:
 
 
 def segments(count: int) -> System:
-    """Return the beam as rigid segments: three hinges with springs in the middle of each element."""
+    """Return the system with the beam as rigid segments: three sprung hinges within each element."""
     s = System("segments on a moving base")
     base = inner = _base(s)
     length = LENGTH / count
@@ -106,7 +106,7 @@ def shapes() -> tuple[np.ndarray, np.ndarray, list[list[np.ndarray]]]:
     """
     points, weights = np.polynomial.legendre.leggauss(60)
     x, weights = 0.5 * LENGTH * (1 + points), 0.5 * LENGTH * weights
-    x = np.append(x, LENGTH)  # the tip, without weight
+    x = np.append(x, LENGTH)  # the tip, with zero weight in integrals
     z = np.pi * (np.arange(1, 9) - 0.5)
     for _ in range(20):  # cos z = −1/cosh z, by Newton's method
         z = z + (np.cos(z) + 1 / np.cosh(z)) / (np.sin(z) + np.sinh(z) / np.cosh(z) ** 2)
@@ -162,7 +162,7 @@ def equations(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     G[:, Y, Z], G[:, Z, Y] = -2 * wx * DENSITY * over(v, w), 2 * wx * DENSITY * over(w, v)
     load[:, Y] = (az + wx * wy) * DENSITY * over(v, one, x)
     load[:, Z] = (wx * wz - ay) * DENSITY * over(w, one, x)
-    # the sections
+    # terms of the rotation of the sections
     load[:, Y] -= wx * wy * POLAR * over(dv, one)
     load[:, Z] -= wx * wz * POLAR * over(dw, one)
     load[:, R] = ax * POLAR * over(f, one)
@@ -189,7 +189,7 @@ def equations(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def textbook() -> np.ndarray:
-    """Return lag, flap and twist of the tip, a row for each sample, by Runge and Kutta's method."""
+    """Return lag, flap and twist of the tip by `equations` and Runge and Kutta's method, a row per sample."""
     steps = round(END / STEP)
     A, b, C = equations(np.linspace(0.0, END, 2 * steps + 1))  # the middles of the steps too
     y = np.zeros(A.shape[1])
@@ -228,7 +228,7 @@ def steady(model: Model, parameters: dict[str, float]) -> tuple[np.ndarray, np.n
         return found[speeds]
 
     still = accelerations(np.zeros(len(own)))
-    slope = np.transpose([accelerations(bent) - still for bent in np.eye(len(own))])  # they are linear
+    slope = np.transpose([accelerations(bent) - still for bent in np.eye(len(own))])  # linear in q
     q[own] = np.linalg.solve(slope, -still)
     shown = model.outputs(2 * parameters["T"], np.concatenate([q, u]), parameters)
     spin, cone, pitch, _ = parameters.values()

@@ -1,13 +1,12 @@
-"""Spacecraft 1: bus, clock platform, camera and boom; thrusters that switch; and its small version's cost.
+"""Spacecraft: two of Sayers, a hub with panels of Basilisk, and JPL's flexible appendages.
 
-The bus's origin is B*, as for the source's speeds. The source's coordinates locate the bus's own mass
-centre B0; the example gives them as outputs.
-
-Spacecraft 2: a hub in free space with four antennas on sprung hinges.
-
-Basilisk's hub with hinged panels: its own trajectories with the same steps, and random states.
-
-JPL's flexible appendages: the sample problems of MBDYFR, MBDYFN and MBDYFL, and their printouts.
+- Spacecraft 1: bus, clock platform, camera and boom, with thrusters that switch; and the operations of its
+  equations with small variables. The origin of the bus is B*, the mass centre of bus and clock, to which the
+  source's speeds refer. The source's coordinates locate B0, the mass centre of the bus alone; the example has
+  them as outputs.
+- Spacecraft 2: a hub in free space with four antennas on sprung hinges.
+- Basilisk's hub with hinged panels: Basilisk's trajectories with the same steps, and random states.
+- JPL's flexible appendages: the sample problems of MBDYFR, MBDYFN and MBDYFL, and their printouts.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def fire_parameters(commands: NumericValue) -> dict[str, float]:
 
 
 def bus_rotation(angles: NumericValue) -> np.ndarray:
-    """R with v_ground = R v_bus, for angles about the bus's own x, y, z in turn."""
+    """Return R with v_ground = R v_bus, for angles about the bus's own x, y, z in turn."""
     (c1, c2, c3), (s1, s2, s3) = np.cos(angles), np.sin(angles)
     about_x = np.array([[1, 0, 0], [0, c1, -s1], [0, s1, c1]])
     about_y = np.array([[c2, 0, s2], [0, 1, 0], [-s2, 0, c2]])
@@ -113,7 +112,7 @@ def _rates_1(model: Model) -> Iterator[float]:
         rates = model.derivatives(
             state["t"], [*state["q"], *state["u"]], fire_parameters(state["thruster_fire"])
         )
-        # Our velocity is that of B*, the source's that of B0.
+        # The first three rates are the velocity of B* here, but that of B0 in the source.
         rates[:3] += bus_rotation(state["q"][3:6]) @ np.cross(state["u"][3:6], [0, 0, up])
         found.append(rates)
         wanted.append([*state["qdot"], *state["udot"]])
@@ -124,10 +123,11 @@ _STATES_1 = States(spacecraft_with_commands, _rates_1)
 
 
 def _published_scheme(model: Model, expected: dict[str, np.ndarray]) -> Iterator[float]:
-    """Midpoint steps of 0.02 s with the thruster function called at every evaluation, as in the source.
+    """Yield differences of a run in midpoint steps of 0.02 s, with the thrusters' function as in the source.
 
-    A thruster stays on for 0.02 s, two calls; whether the second comes a rounding error too early depends on
-    how time is counted. Counting in half steps reproduces the recorded firings.
+    The function is called at every evaluation. A thruster stays on for 0.02 s, which is two calls; rounding
+    of the time decides whether it is still on at the second one. Time counted in half steps reproduces the
+    recorded firings.
     """
     spacecraft = example("spacecraft_1")
     band, gyro, on_time = (spacecraft.THRUSTERS[name][0] for name in ("BAND", "GYRO", "ONTIME"))
@@ -236,7 +236,7 @@ def measure_small() -> Iterator[float]:
     yield multiplications + functions
 
 
-# The source numbers the hub's spin about its axes z, y, x as u4, u5, u6; here it is about x, y, z.
+# In the source u4, u5, u6 are the hub's angular velocity about its axes z, y, x; here about x, y, z.
 _ORDER = [0, 1, 2, 5, 4, 3, 6, 7, 8, 9]
 _COORDINATES = [*(f"W.q{i}" for i in range(1, 7)), *(f"A{i}.q1" for i in range(1, 5))]
 _SPEEDS = [name.replace("q", "u") for name in _COORDINATES]
@@ -294,11 +294,12 @@ def _measure_spacecraft_2() -> Iterator[float]:
 
 
 def tumbling(model: Model, damping: float) -> Run:
-    """Return a run of the spacecraft, bent and turning at the start, with this damping."""
+    """Return a run of the spacecraft that starts with bent hinges and turning, with the given damping."""
     start = example("spacecraft_2").START | _BENT
     return model.simulate(200.0, sample=1.0, initial=start, parameters={"D": damping}, **TIGHT)
 
 
+# For each quantity, its name in Basilisk's data and the names of its components here.
 _OWN = {
     "position of the hub (m)": ("r_BN_N", [f"hub.q{i}" for i in (1, 2, 3)]),
     "velocity (m/s)": ("v_BN_N", [f"hub.u{i}" for i in (1, 2, 3)]),
@@ -307,8 +308,8 @@ _OWN = {
     "panel angles (rad)": ("theta", [f"panel{i}.q1" for i in range(1, 8)]),
     "their rates (rad/s)": ("theta_dot", [f"panel{i}.u1" for i in range(1, 8)]),
 }
-# Same method, same steps: rounding alone may differ. Ten units in the last place of positions of 1e7 m and of
-# velocities of 1e4 m/s; for the rest the roundings of ten thousand steps, added at random.
+# Method and steps are the same, so only rounding may differ: by ten units in the last place of positions of
+# 1e7 m and of velocities of 1e4 m/s, and for the other quantities by random sums of ten thousand roundings.
 _TOLERANCES = dict(zip(_OWN, (2e-8, 2e-11, 1e-14, 2e-14, 1e-14, 1e-14), strict=True))
 
 
@@ -358,7 +359,7 @@ def panel_state(state: DataTable) -> tuple[list[float], list[float], dict[str, f
 
 
 def panel_accelerations(model: Model) -> Iterator[float]:
-    """Compare accelerations at large angles, with bent springs, dampers and gravity in any direction."""
+    """Yield the difference of accelerations at large angles, with springs, dampers and oblique gravity."""
     found, expected = [], []
     for state in reference("hub_and_panels")["states"]:
         found.append(model.accelerations(0.0, *panel_state(state)))
@@ -398,10 +399,10 @@ def measure_panels() -> Iterator[float]:
     hub = {"r_BN_N": "hub.q{}", "v_BN_N": "hub.u{}"}
     motion = [(run[name.format(i + 1)], record[key][:, i]) for key, name in hub.items() for i in range(3)]
     motion += [(run[f"hub.u{i + 4}"], record["omega_BN_B"][:, i]) for i in range(3)]
-    # σ = e/(1 + e0), half an angle short of the shadow set in these 10 s
+    # σ = e/(1 + e₀): Basilisk does not change to the shadow set (other signs) within these 10 s
     motion += [(run[f"hub.q{i + 5}"] / (1 + run["hub.q4"]), record["sigma_BN"][:, i]) for i in range(3)]
     yield largest([largest_difference(found, expected) for found, expected in motion])
-    # The mass centre moves at (-0.2, 0.5, 0.1) m/s; the energy about it is Basilisk's own number.
+    # Basilisk prints the energy about the mass centre, which moves at (-0.2, 0.5, 0.1) m/s.
     yield run["energy"][0] - 0.5 * 1100.0 * 0.30
 
 
@@ -409,6 +410,7 @@ _REPORT = "Fleischer and Likins (1975), JPL TR 32-1598"
 
 # ----------------------------------------------------------------------- sample 1: the spinning rotor
 
+# Outputs and states of the example by the source's names.
 STATES = {
     "W1": "base.u4", "W2": "base.u5", "W3": "base.u6", "GM1": "rotor.q1", "GM2": "platform.q1",
     "GM3": "platform.q2", "GM1D": "rotor.u1", "GM2D": "platform.u1", "GM3D": "platform.u2",
@@ -417,7 +419,7 @@ STATES = {
     "PAO": "base.q5", "PBO": "base.q6", "PCO": "base.q7", "ANGM": "angular momentum", "GM2C": "command1",
     "GM3C": "command2",
 }  # fmt: skip
-# Tips of the appendages; the example shows them in millimetres.
+# Displacements of the tips of the appendages, by the source's names; the example has them in millimetres.
 TIPS = {"U1X": "rotor tip x", "U1Y": "rotor tip y", "U2X": "platform tip x", "U2Y": "platform tip y"}
 _MODES = ("DT1A", "DT1B", "ET1A", "ET1B", "DT2A", "DT2B", "ET2A", "ET2B")
 _ERROR = "printed by a program with an error, which compares an appendage's number in place of its body's"
@@ -459,7 +461,7 @@ def measure_rotor() -> Iterator[float]:
 
 
 def _relative_miss(values: np.ndarray, printed: DataTable, name: str) -> float:
-    """Return the difference from the printout at 9.3, 9.4 and 9.5 s, of its size."""
+    """Return the largest difference from the printout at 9.3, 9.4 and 9.5 s, over its largest number."""
     shown = np.array([printed[time][name] for time in ("9.3", "9.4", "9.5")])
     return float(np.abs(values[93:96] - shown).max() / np.abs(shown).max())
 
@@ -473,8 +475,8 @@ COLUMNS = {
 }  # fmt: skip
 COLUMNS |= {f"ETA{i}": f"base.q{7 + i}" for i in range(1, 8)}
 COLUMNS |= {f"ETD{i}": f"base.u{6 + i}" for i in range(1, 8)}
-_STATED = ("mbdyfn", False)  # the run of Fig. 13, of which the report's text has two momenta
-# Just before the thrust ends at 2.5 s, as in the printout.
+_STATED = ("mbdyfn", False)  # the run of Fig. 13; the report's text states two of its momenta
+# Times of the printout. The thrust ends at 2.5 s, and the printout is from just before that.
 PRINTED = {"2.2": 2.2, "2.3": 2.3, "2.4": 2.4, "2.5": 2.5 - 1e-9}
 
 
@@ -493,7 +495,7 @@ def _two_bodies(data_name: str, formalism: str, frozen: bool) -> Callable[[], It
             return np.asarray(run[COLUMNS[column]][rows])
 
         expected = columns(data["trajectory"], "rows")
-        smooth = [c for c in COLUMNS if c in expected and c not in ("W1D", "W2D", "W3D")]  # those jump
+        smooth = [c for c in COLUMNS if c in expected and c not in ("W1D", "W2D", "W3D")]  # they jump
         times = expected[data["trajectory"]["columns"][0]]
         yield largest([largest_difference(at(column, times), expected[column]) for column in smooth])
         missed = []

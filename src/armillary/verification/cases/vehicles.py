@@ -55,7 +55,7 @@ _EIGENVALUES = {
 }
 _AT_5 = (-0.775341882196 + 4.464867713788j, -0.322866429004, -14.078389692798)
 
-# Basu-Mandal's state, with the signs of our axes.
+# Basu-Mandal's state, with the signs of the axes of the example.
 TURNING = {
     "lean.q1": math.pi / 2 - 0.9501292851472, "fork.q1": -0.2311385135743,
     "heading.u1": 0.3 * (8.9129896614890 - 0.0119185528069), "lean.u1": -0.6068425835418,
@@ -84,7 +84,7 @@ class _Bicycle:
         self.model = s.derive().compile()
 
     def slopes(self, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the derivatives of both accelerations by the angles, by their rates, and by the torques."""
+        """Return derivatives of lean and steer accelerations by the angles, their rates, and the torques."""
         linear = self.model.linearize(at={"heading.u1": float(speed)}, inputs=_TORQUES)
         places = [linear.states.index(name) for name in _MOVING]
         rows = linear.A[np.ix_(places[2:], places)]
@@ -109,7 +109,7 @@ def _of_matrices(speed: float) -> np.ndarray:
 
 
 def _distance(found: NumericValue, expected: NumericValue) -> float:
-    """Return the largest distance between eigenvalues in the same order."""
+    """Return the largest distance between two sets of eigenvalues, each sorted."""
     ours, theirs = (
         np.array(sorted(values, key=lambda z: (round(z.real, 6), z.imag))) for values in (found, expected)
     )
@@ -281,7 +281,7 @@ def measure_small() -> Iterator[float]:
     additions, multiplications, functions = counts(eom)
     yield additions
     yield multiplications + functions
-    # Before the pass "expand", the last one, which expands linear results, forces are intermediate values.
+    # The last pass, "expand", expands linear results; before it, forces are intermediate values.
     passes = [gain for way in ("kane", "recursive") for gain in s.derive(way).gains]
     named = [gain.before for gain in passes if gain.name == "expand"]
     yield largest([made.additions for made in named])
@@ -364,7 +364,7 @@ _STEERS = (0.05, 0.3, -0.5)  # rad
     page="rolling-disc",
 )
 def measure_disc() -> Iterator[float]:
-    """(C + mR²) ω₃ Ω cos θ + m g R sin θ − A Ω² sin θ cos θ = 0: a circle of radius R ω₃/Ω."""
+    """A steady circle: (C + mR²) ω₃ Ω cos θ + m g R sin θ − A Ω² sin θ cos θ = 0, of radius R ω₃/Ω."""
     disc = example("rolling_disc")
     model = equations("rolling_disc").compile()
     still = []
@@ -390,7 +390,7 @@ def measure_disc() -> Iterator[float]:
     page="steered-car",
 )
 def measure_car() -> Iterator[float]:
-    """The middle of the rear axle goes in a circle of radius L/tan δ; work becomes energy."""
+    """The middle of the rear axle moves on a circle of radius L/tan δ; energy grows by the work done."""
     car = example("steered_car")
     model = car.system("tightest").derive().compile()
     turns, gains = [], []
