@@ -204,8 +204,8 @@ class Prepared:
         starts = Starts(self.plan.model, parameters, initial, memory, runs, t0, known, inputs)
         if set(starts.varying) != set(known.varying):
             raise ArmillaryError(
-                f"this batch is for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
-                f"not in {', '.join(starts.varying) or 'none'}"
+                f"the batch is made for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
+                f"but the runs differ in {', '.join(starts.varying) or 'no parameter'}"
             )
         return self.run(starts, threads, progress)
 
