@@ -1,8 +1,9 @@
 """The drawing of a body: the shapes it was given or, without any, its links, its mass, and its joint.
 
-A shape becomes a part of a picture: kind, sizes, position, and colour if it has one. Springs, dampers, rods
-and cables between moving points become bars: a bar is a surface of unit length along z, about its middle,
-which is stretched between two points in every row.
+A shape becomes a part of a picture: a table with its kind, sizes, position, and colour if it has one. A link
+is a rod from the origin of a body to a point where another body is attached, or a figure (spring, damper,
+rod, cable) between points of two bodies. The latter becomes bars: a bar is a surface of unit length along z,
+about its middle, which is stretched between two points in every row of a run.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ from armillary.viewer.surfaces import DrawnSurface, cylinder, helix
 
 Numbers = Callable[[Iterable[Scalar]], np.ndarray]
 Sampled = Callable[[Expr, dict[Expr, np.ndarray]], np.ndarray]
+# Kinds of shapes around a mechanism: a body that has only these is still drawn from its description.
 SURROUNDINGS = (
     "plane",
     "grid",
     "heights",
     "earth",
-)  # a body with only these is still drawn by its description
+)
 _SIZES = {figure.kind: figure.names for figure in (Sphere, Cylinder, Capsule, Cone, Wheel)}
 _FLAT = {figure.kind: figure.names for figure in (Plane, Grid)}
 _ALONG = 181  # points along an orbit
@@ -47,7 +49,7 @@ _ALONG = 181  # points along an orbit
 def part_of(
     shape: Shape, numbers: Numbers, sampled: Sampled, size: float, meshes: MeshStore
 ) -> DataTable | None:
-    """Return a shape as a part; None for a mesh that cannot be used. ``size`` is a typical length."""
+    """Return a shape as a part; None for an unusable mesh. ``size`` is a length typical of the system."""
     sizes = [max(float(x), 0.0) for x in numbers(shape.sizes)]
     part: DataTable = {"kind": shape.kind, "at": numbers(shape.at).tolist()}
     if shape.kind == "box":
@@ -86,9 +88,7 @@ def part_of(
 
 
 def link_of(shape: Shape, numbers: Numbers, size: float) -> DataTable:
-    """Return a figure between points: its ends, as (body, position), its radius, and its colour if it has
-    one.
-    """
+    """Return a figure between points as a link: ends (body, position), radius, and colour if it has one."""
     given = shape.details
     radius = numbers([given["radius"]])[0] if "radius" in given else _RADII[shape.kind] * size
     made: DataTable = {
@@ -133,13 +133,13 @@ def _heights(shape: Shape, sampled: Sampled) -> DataTable:
 
 
 def _orbit(p: float, e: float, i: float, raan: float, argp: float) -> list[list[float]]:
-    """Return points along an orbit; the last is the first again."""
+    """Return points along an orbit; the last equals the first."""
     angles = np.linspace(0.0, 2 * np.pi, _ALONG)
     return [Orbit(1.0, p=p, e=e, i=i, raan=raan, argp=argp, nu=float(a)).position.tolist() for a in angles]
 
 
 COLOUR = "#6b7680"  # default colour of a link
-_CAN = 0.55  # length of a damper's cylinder over its initial distance
+_CAN = 0.55  # length of a damper's cylinder over the initial distance of its ends
 _PIECES = 16  # straight pieces of a hanging cable
 
 
@@ -156,7 +156,7 @@ class Bar(NamedTuple):
 
 
 def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: object) -> list[Bar]:
-    """Return the bars of a link through these points (rows × 3 each)."""
+    """Return the bars of a link between its points; ``places`` has rows × 3 numbers for each point."""
     kind, radius = link["kind"], link["radius"]
     if kind == "spring":
         return [Bar(helix(radius, 1.0, turns=link.get("coils", 9)), places[0], places[1])]
@@ -169,7 +169,7 @@ def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: object) -> list
 
 
 def _damper(one: np.ndarray, other: np.ndarray, radius: float) -> list[Bar]:
-    """Return a cylinder of constant length at the first point, and a thinner rod from the second into it."""
+    """Return a cylinder of constant length from one end, and a thinner rod from the other end into it."""
     distance = np.linalg.norm(other - one, axis=1, keepdims=True)
     along = (other - one) / np.maximum(distance, 1e-12)
     can = _CAN * float(distance[0, 0])
@@ -194,12 +194,12 @@ def _hanging(one: np.ndarray, other: np.ndarray, length: float, up: np.ndarray) 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
 _NONE = 1e-9  # of the size of a system: a shorter length is not drawn
 _EQUAL = 1e-3  # of the largest moment of inertia: smaller differences are ignored
-_ROUND = 0.08  # the same for all three moments: then the body is a ball
+_ROUND = 0.08  # of the largest moment: if all three differ by less, the body is drawn as a ball
 _IMPOSSIBLE = 0.15  # fraction by which a moment may exceed the sum of the two others
 _GLASS = 0.55  # opacity of a solid around the links of its body
 _STATIONS = 17  # points along a beam
 _SHEET = (13, 9)  # points along and across a plate
-_JOINTS: dict[type, float] = {Turn: 0.06, Slide: 0.05}  # sizes of a pin and a sleeve, over the system's
+_JOINTS: dict[type, float] = {Turn: 0.06, Slide: 0.05}  # sizes over that of a system
 _LONGEST = 4.0  # times the size of a system: larger solids of equal inertia do not look like the body
 
 
@@ -235,8 +235,9 @@ class Appearance:
         return np.asarray(evaluate(self._plain(expression), values), dtype=float)
 
     def _attachments(self, body: Body, *, without: Collection[str] = ()) -> list[np.ndarray]:
-        """Return points on a body where others are joined to it, and its points except those left out, in its
-        axes; for the ground only the former.
+        """Return points of a body, in its axes: where other bodies are joined to it, and its named points.
+
+        Points named in ``without`` are left out; for the ground, all named points are.
         """
         found: list[Triple] = [child.at for child in self.bodies if child.parent is body]
         if body.parent is not None:
@@ -255,7 +256,7 @@ class Appearance:
         axes = axes if np.linalg.det(axes) > 0 else axes * np.array([1.0, 1.0, -1.0])
         place: DataTable = {"at": self.numbers(body.com_coordinates).tolist()}
         low, middle, high = moments
-        if high > (1 + _IMPOSSIBLE) * (low + middle):  # simplified models may have only the moments they need
+        if high > (1 + _IMPOSSIBLE) * (low + middle):  # simplified models may state only some moments
             return None
         if high - low < _ROUND * high:
             radius = float(np.sqrt(2.5 * moments.mean() / mass))
@@ -329,7 +330,9 @@ class Appearance:
         return [*found, *self._joint(body), *balls]
 
     def _point_mass(self, body: Body) -> DataTable:
-        """Return a ball, larger than a sleeve around it; for one that slides across gravity, a block."""
+        """Return a block if the body slides horizontally, else a ball, which is larger than a sleeve around
+        it.
+        """
         place = {"at": self.numbers(body.com_coordinates).tolist()}
         slides = [axis for kind, axis in self.joint_axes(body) if kind is Slide]
         if len(slides) == 1 and abs(slides[0] @ self.up()) < 0.5:
@@ -402,14 +405,15 @@ class Appearance:
         return self.closures()
 
     def closures(self) -> list[tuple[Body, np.ndarray]]:
-        """Return points at which loops are closed: each on a body, in its axes."""
+        """Return points at which loops are closed: pairs of a body and a position in its axes."""
         loads = [c.load for c in self._system.constraints.values() if c.load is not None]
         points = dict.fromkeys(load.at for load in loads if load.at is not None)
         return [(p.body, self.numbers(p.coordinates)) for p in points if p.body.name in self.named]
 
     def springs(self) -> list[DataTable]:
-        """Return figures between points, and a spring for each load along the line between two points without
-        a figure: their ends, as (body, position).
+        """Return the links between points of bodies: given figures, and springs.
+
+        There is a spring for each load along the line between two points that have no figure.
         """
         shapes = [shape for shape in self._system.shapes.values() if shape.ends]
         found = [link_of(shape, self.numbers, self.size) for shape in shapes]

@@ -287,7 +287,7 @@ def carriers(content: DataMapping, channels: np.ndarray) -> list[int]:
 
 
 def relative(channels: np.ndarray, bases: Sequence[int]) -> np.ndarray:
-    """Return channels with positions relative to the origins of these bodies, in the ground's axes."""
+    """Return channels with positions relative to the bodies ``bases`` (−1: none), in the ground's axes."""
     made = channels.copy()
     for b, base in enumerate(bases):
         if base >= 0:

@@ -254,9 +254,7 @@ class _Scene:
         return nodes
 
     def _mesh(self, part: DataTable, body: DataTable) -> int:
-        """Add a mesh from a file. Its triangles are stored once, also if other bodies show it in other
-        colours.
-        """
+        """Add a mesh from a file. Its triangles are stored once, even if several bodies show it."""
         key = part["mesh"]
         if key not in self.shared:
             found = mesh_surfaces(self.figure.meshes.found[key])
@@ -274,7 +272,9 @@ class _Scene:
         return self._node(f"{body['name']} mesh", mesh=self.document.mesh(primitives, key), **place)
 
     def _paint(self, part: DataTable, own: Paint, other: str, opacity: float) -> int:
-        """Return the material of a mesh: its part's colour, else its own, else the body's."""
+        """Return the material of a mesh: the colour of the part, else that of the mesh, else that of the
+        body.
+        """
         if own.image and not part.get("colour"):
             return self.document.material("#ffffff", opacity, own.image)
         return self.document.material(part.get("colour") or own.colour or other, opacity)

@@ -1,11 +1,12 @@
 """Live models: a page in which the model itself runs, compiled to WebAssembly.
 
-The page has a figure, a module, its sliders (requested or suitable for the model, with limits in stated
-units), and the program that runs them.
+The page has a figure, a WebAssembly module, sliders (those requested, or some that suit the model, with
+limits in stated units), and the program that runs them.
 
-Bodies can be pulled: the page holds a point r of a body by a spring and a damper, F = k (p − x) − c ẋ, with p
-the pointer and x the point in the ground. In the equations each body has a force F on its origin and a moment
-T = r × F, both in its own axes, as six inputs: this adds six terms to the loads of a body and no rotation.
+Bodies can be pulled by the *hand*: a spring and a damper between the pointer and a point r of a body,
+F = k (p − x) − c ẋ, with p the pointer and x the position of the point in the ground. In the equations each
+body has a force F on its origin and a moment T = r × F, both in its own axes, as six inputs: this adds six
+terms to the loads of a body and no rotation.
 
 Sliders of parameters change the figure. Lengths, positions and sizes of drawn parts are numbers in it; for
 each slider they are computed at its two ends. Between these and the start value the page interpolates
@@ -185,7 +186,7 @@ _AXES = "xyz"
 
 
 def hand_names(place: int) -> list[str]:
-    """Return the inputs of the hand on a body, by its index among moving bodies: force, moment."""
+    """Return the names of the hand's inputs on a body, by its index among moving bodies: force, moment."""
     return [f"hand_{what}_{axis}_{place}" for what in ("force", "moment") for axis in _AXES]
 
 
@@ -288,11 +289,12 @@ def live(
 ) -> Path:
     """Write a page in which the model itself runs, compiled to WebAssembly: one HTML file, no network.
 
-    ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` are moved by keys
-    and a gamepad too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
-    ``plots`` are outputs that it shows at first. ``method`` and ``step`` are as in ``simulate``; left
-    out, the method is "rk4" with a step and "dopri5" without one. With ``grab`` (left out: where the
-    system allows it) bodies are pulled with the pointer.
+    ``sliders`` change parameters, initial values and inputs while the model runs; ``inputs`` are also moved
+    by keys and a gamepad. Both are lists of names, or of (name, lowest, highest) in the units of the
+    quantity; without a list, the page chooses some. ``plots`` are the outputs that the page shows at first.
+    ``method`` and ``step`` are as in ``simulate``, but the default method is "rk4" with a step and "dopri5"
+    without one. With ``grab`` bodies can be pulled with the pointer; by default they can if the system allows
+    it.
     """
     place = file_path(path, "the page")
     if place.suffix.lower() not in (".html", ".htm"):

@@ -4,10 +4,10 @@ JavaScript.
 The page of a motion is one HTML file with figures, plots and the program that draws them; it needs no
 network.
 
-The page of poses has a slider for each coordinate, and closes loops while they are moved. It computes poses
-of bodies in their parents, gaps Φ of all loops and of Euler parameters (|q|² − 1), and their derivatives, by
-functions printed from the same expressions as the compiled code. A moved coordinate keeps the value of its
-slider; the others follow by Newton steps of least length, δq = −Jᵀ (J Jᵀ)⁻¹ Φ.
+The page of poses has a slider for each coordinate, and closes loops while a slider is moved. It computes
+poses of bodies in their parents, gaps Φ of all loops and of Euler parameters (|q|² − 1), and their
+derivatives, by functions printed from the same expressions as the compiled code. A moved coordinate keeps the
+value of its slider; the others follow by Newton steps of least length, δq = −Jᵀ (J Jᵀ)⁻¹ Φ.
 
 The sheet is one printable page: the drawing of a system, its bodies, coordinates, parameters and equations.
 """
@@ -120,7 +120,7 @@ def page_of(
 
 
 def shown_outputs(figure: PageFigure, run: Run) -> list[str]:
-    """Names of the outputs that are plotted at first."""
+    """Return the names of the outputs that are plotted at first."""
     return [o["name"] for o in figure.outputs[: min(_SHOWN, len(run.outputs) or _SHOWN)]]
 
 
@@ -181,7 +181,7 @@ def _three() -> str:
     return compress((_WEB / "three.min.js").read_bytes())
 
 
-_TURN, _REACH = np.pi, 2.0  # ranges of angles; and of lengths, in multiples of the size of a system
+_TURN, _REACH = np.pi, 2.0  # half of a slider's range: of angles in rad, of lengths over the system's size
 
 
 def posing_page(
@@ -236,7 +236,7 @@ def _is_mode(model: CompiledModel, q: Expr) -> bool:
 
 
 def _slider(q: Expr, start: float, size: float) -> DataTable:
-    """Return the data of a slider: name, units, how many make a unit of the model, and the range."""
+    """Return the data of a slider: name, units, factor from the model's unit to these, and range."""
     angle = (q.data.units or "") in ("rad", "deg")
     factor = 180 / np.pi if angle else 1 / state_factor(q)
     reach = _TURN if angle else _REACH * size

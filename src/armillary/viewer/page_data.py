@@ -7,13 +7,13 @@ all rows at once:
     R_B = R_P R,    p_B = p_P + R_P d
 
 A motion is stored with 16 bits per number. A channel (a coordinate of a position, a component of a
-quaternion) counts from its lowest value in steps of 1/65535 of its range. Second differences of a smooth
-motion are small, so deflate packs them well; the page sums them.
+quaternion) is stored as a whole number of steps from its lowest value, a step being 1/65535 of its range.
+Second differences of a smooth motion are small, so deflate packs them well; the page sums them.
 
-Each mesh file is read once. Its corners count from the lowest one in steps of 1/65535 of the mesh's longest
-side, so equal corners of faces become one. They are numbered in the order of first use by faces; then most
-indices are near the highest one so far (Chun, 2012, "WebGL models: end-to-end"), and differences of
-consecutive corners are small, so deflate packs both well.
+Each mesh file is read once. Coordinates of its corners are stored as whole numbers of steps from the lowest,
+a step being 1/65535 of the mesh's longest side, so equal corners of faces become one. Corners are numbered in
+the order of first use by faces. Then most indices are near the highest one so far (Chun, 2012, "WebGL models:
+end-to-end"), and differences of consecutive corners are small, so deflate packs both well.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ _LARGE = 1_000_000  # bytes above which the time of compression matters
 
 def pack_channels(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) -> DataTable:
     """Return channels (rows × channels) as JSON data: lowest values, steps, and the coded differences.
-    ``levels`` is the number of steps in the range of a channel. Values that are not finite, also not in
-    single precision, are stored as the lowest; with ``gaps`` they are listed, as (channel, first row, end).
+    ``levels`` is the number of steps in the range of a channel. Values that are not finite in single
+    precision are stored as the lowest; with ``gaps`` they are listed, as (channel, first row, end).
     """
     rows, count = channels.shape
     finite = np.abs(channels) <= _LARGEST  # false for a NaN, too
@@ -153,8 +153,10 @@ PICTURES = 4_000_000  # bytes of all textures of a picture
 
 @dataclass(frozen=True, eq=False)
 class PictureMesh:
-    """Corners as levels of 16 bits (n, 3), from ``low`` in steps; faces; (first face, paint); and for
-    pictures, the coordinates in them (m, 3, 2) of the corners of faces.
+    """A mesh as stored in a page.
+
+    Corners (n, 3) are at ``low + step*levels``; ``faces`` are their indices (m, 3). Each of ``paints`` holds
+    from its first face on. ``mapped`` (m, 3, 2) has the texture coordinates of the corners of faces.
     """
 
     levels: np.ndarray
@@ -166,17 +168,17 @@ class PictureMesh:
 
     @property
     def colours(self) -> tuple[tuple[int, str], ...]:
-        """Pairs (first face, colour) in order."""
+        """The colours of faces: pairs (first face, colour) in order."""
         return tuple((first, paint.colour) for first, paint in self.paints)
 
     def plain(self) -> PictureMesh:
-        """Return the mesh with colours instead of pictures."""
+        """Return the mesh with colours instead of textures."""
         paints = tuple((first, paint._replace(image=b"")) for first, paint in self.paints)
         return replace(self, paints=paints, mapped=None)
 
     @property
     def corners(self) -> np.ndarray:
-        """Corners as lengths."""
+        """The corners (n, 3), as lengths."""
         return np.asarray(self.low + self.step * self.levels)
 
     def pack(self) -> DataTable:
@@ -194,7 +196,9 @@ class PictureMesh:
         }
 
     def _pictures(self) -> DataTable:
-        """Return the paints' pictures, empty for paints without one, and coordinates in them."""
+        """Return the textures of the paints, "" for a paint without one, and coordinates in them; {} without
+        any.
+        """
         if self.mapped is None:
             return {}
         places = self.mapped.reshape(-1, 2)
@@ -223,7 +227,7 @@ def _planes(values: np.ndarray, count: int) -> bytes:
 
 
 class MeshStore:
-    """The meshes of a picture, by keys made from their file and direction."""
+    """The meshes of a picture, by keys made from their file, upward axis and texture, or their corners."""
 
     def __init__(self) -> None:
         self.found: dict[str, PictureMesh | None] = {}

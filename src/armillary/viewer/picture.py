@@ -1,8 +1,9 @@
 """One picture without a browser: camera, raster, figures as triangles, floor and shadows.
 
-Triangles become pixels with NumPy alone: rows of triangles, pixels of rows, and the nearest triangle of each
-pixel. A corner at distance z before the camera appears at x' = f x/z, y' = f y/z; 1/z is linear on the
-screen, so each pixel keeps the largest 1/z. Brightness is interpolated linearly too, as an approximation.
+NumPy alone turns triangles into pixels: it finds the rows of each triangle, the pixels of each row, and the
+nearest triangle of each pixel. A corner at distance z before the camera appears at x' = f x/z, y' = f y/z;
+1/z is linear on the screen, so each pixel keeps the largest 1/z. Brightness is interpolated linearly too, as
+an approximation.
 
 A picture consists of the floor with grid and shadows, opaque surfaces, then transparent ones from far to
 near.
@@ -47,7 +48,7 @@ class Camera:
 
     @property
     def focus(self) -> float:
-        """Size in pixels of a length at a distance equal to the length."""
+        """Focal length f in pixels: the size on the screen of a length that is as far away as it is long."""
         return float(0.5 * self.height / np.tan(0.5 * FIELD))
 
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """A sketch of a mechanism as vector graphics: links, joints by their symbols, springs, names and coordinates.
 
-A mechanism whose hinges are all parallel is drawn along them, any other from an oblique direction. Lengths
-are to scale; symbols have a fixed size.
+A mechanism whose hinges are all parallel is seen along the hinges, any other from an oblique direction.
+Lengths are to scale; symbols have a fixed size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from armillary.viewer.surfaces import surfaces_of
 
 _WIDTH, _TALLEST, _MARGIN, _SYMBOL = 720.0, 620.0, 60.0, 9.0
 _GROUND = "#8a949d"
-_PARALLEL = 1e-6  # 1 − |cosine| of hinges that count as parallel
+_PARALLEL = 1e-6  # 1 − |cosine of the angle| between hinges below which they count as parallel
 VIEWS = ("auto", "oblique", "x", "y", "z")
 
 
@@ -38,10 +38,10 @@ def draw(
     parameters: DataMapping | None = None,
 ) -> Drawing:
     """Return a sketch of the mechanism at the start of runs, as SVG text, which notebooks show as the
-    picture; ``path`` is a file for it.
+    picture; with ``path`` it is also written to that file.
 
-    ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
-    parallel, else "oblique".
+    ``view`` is the direction of sight: "x", "y" or "z" of the ground, "oblique", or "auto": along the hinges
+    if all are parallel, else oblique.
     """
     one_of(view, VIEWS, "there is no view ")
     place = None if path is None or path == "svg" else file_path(path, "the sketch")

@@ -223,7 +223,7 @@ def cloud_page(
 
 
 def _channels(batch: Batch, function: PoseFunction, runs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the poses of all bodies, seven numbers each: a row per time, in it run after run."""
+    """Return the poses of all bodies, seven numbers each: one row per time, with run after run."""
     equations = function.equations
     states = np.zeros((len(runs), len(rows), len(equations.program.state)))
     symbols = {q.data.name: q for q in equations.system.coordinates}
