@@ -87,6 +87,16 @@ def test_a_foot_that_falls_closes_while_the_drift_of_another_is_removed() -> Non
     assert 0.5 * gap / v < touch < gap / v
 
 
+def test_a_foot_just_below_the_floor_sinks_no_deeper_as_the_drift_of_another_is_removed() -> None:
+    """The left foot is lowered by 1 µm, which draws the right one down by 0.6 µm; the right one rises."""
+    drift, depth, v = 1e-6, -1e-9, 1e-3
+    start = {"b.q2": (drift + depth) / 2, "b.q3": drift - depth, "b.u1": 0.1, "b.u2": v / 2, "b.u3": -v}
+    memory = {"left_status": 2, "right_status": 0}
+    run = plank().simulate(4e-7, initial=start, parameters={"I": 1.0}, memory=memory, step=1e-7)
+    assert abs(run["gap_left"][-1]) < ROUNDING
+    assert depth <= run["gap_right"][1:].min() < depth + 1e-9 and not run.events
+
+
 def fly(t: float, t0: float, z0: float, v0: float) -> tuple[float, float]:
     """Place and speed of the hopper in flight, z̈ = 20 sin 7 t − g, since t₀."""
     lost = v0 + 20 / 7 * math.cos(7 * t0)

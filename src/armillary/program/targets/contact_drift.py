@@ -87,28 +87,29 @@ def _keep_others_above(
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact may close at a height of up to TOUCH above its surface; levers may magnify this height tenfold
-    at other contacts. An open contact that is already below its surface is about to close and is not
-    protected. If nearly dependent rows would make the shift more than FARTHER times as long, the shift is
-    zero. Contacts without drift (`far` is false) are not shifted.
+    A contact may close at a height of up to TOUCH above its surface; levers may magnify this height a
+    thousandfold at other contacts. An open contact that is already below its surface is about to close, and
+    stays where it is. If nearly dependent rows would make the shift more than FARTHER times as long, the
+    shift is zero. Contacts without drift (`far` is false) are not shifted.
     """
     ways = row_changes(rows, shift.changes)
-    with_others = list(held)
+    with_others, wanted = list(held), list(gaps)
     some: Scalar = 0
     for state in states:
         if state.normal is not None:
             way = ways[state.normal]
             spare = plus(state.gap, times(SUNK, state.length))
-            low = fn.and_(spare >= 0, plus(spare, way) < 0)
+            low = plus(spare, way) < as_expr(fn.minimum(spare, 0))
             sinks = fn.named(fn.and_(far, fn.and_(state.open, low)), f"{state.name}_sinks")
             with_others[state.normal] = fn.select(sinks, 1, held[state.normal])
+            wanted[state.normal] = fn.select(fn.and_(sinks, spare < 0), 0, gaps[state.normal])
             some = fn.or_(some, sinks)
     some = fn.rarely(some, "contact_sinks")
-    other = rows.hold(gaps, with_others, some)
+    other = rows.hold(wanted, with_others, some)
     # −λ·g = g·A⁻¹ g, with the gaps g, is the square of the length of a shift, weighted by the masses.
     squares = [
-        total([times(-1, times(x, g)) for x, g in zip(loads.forces, gaps, strict=True)])
-        for loads in (other, shift)
+        total([times(-1, times(x, g)) for x, g in zip(loads.forces, removed, strict=True)])
+        for loads, removed in ((other, wanted), (shift, gaps))
     ]
     near = squares[0] <= times(FARTHER * FARTHER, squares[1])
     share = fn.named(fn.select(some, 0, 1), "contact_shift")
