@@ -61,6 +61,7 @@ def test_a_status_is_one_of_its_numbers() -> None:
         ({"gap": -1e-6, "closing": -1.0}, False),
         ({"gap": -1e-6, "closing": 1.0}, True),  # on its way up
         ({"gap": -1e-9, "closing": -5e-10}, False),  # more slowly than CREEP, and deeper than SUNK
+        ({"gap": -1e-9, "closing": -5e-13}, True),  # others hold it
         ({"gap": -1e-15, "closing": -5e-10}, True),
         ({"status": STICKS}, True),
         ({"status": STICKS, "push": -1e-3}, False),

@@ -52,6 +52,20 @@ def test_a_brake_stops_a_slide_of_any_size(length: float) -> None:
     assert run["A.q1"][-1] == pytest.approx(0.5 * stops * length, rel=1e-9)
 
 
+def test_a_wall_that_bears_what_a_slope_pushes_has_the_speeds_of_that_load() -> None:
+    """The weight has no part along the stop, so any approach counted as an impact, however slow it was."""
+    s = arm.System("block on a slope beside a wall")
+    body = s.body("b", joint=arm.Joint(translate=["x", "z"]), mass=1.0, inertia=(1.0,) * 3)
+    s.gravity(10.0, -s.ground.z)
+    s.contact("slope", body, plane=(s.ground, 0.6 * s.ground.x + 0.8 * s.ground.z))
+    s.stop("wall", "b.q1", upper=4.0, restitution=0.5)
+    closed = {"slope_status": 1, "wall_status": 0}
+    start = {"b.q1": 4.0 - 2**-50, "b.q2": -3.0, "b.u1": 4e-8, "b.u2": -3e-8}
+    run = s.derive().compile().simulate(1.0, initial=start, memory=closed, sample=0.5)
+    assert [event.name for event in run.events] == ["wall_touch"]
+    assert run["wall"][-1] == pytest.approx(-7.5, rel=1e-9)
+
+
 def test_small_bodies_far_apart_in_their_own_sizes_have_mass() -> None:
     # The check of masses put sliding bodies 0.3 m apart: beside that, bodies of a micrometre have no inertia.
     s = arm.System("small")

@@ -27,7 +27,8 @@ SUNK = 1e-10  # depth at which an open contact closes if it approaches more slow
 TOUCH = 1e-9  # height above its surface up to which a contact touches
 OVERLAP = 1e-3  # greatest depth at the start of a run; smaller depths are removed
 LOST = 1e-3  # gap above which a closed contact has left its surface, as at an edge
-CREEP = 1e-3  # share of the negligible approach GENTLE
+# Shares of the negligible approach GENTLE: an approach that is hardly seen, and one that is only rounding.
+CREEP, UNMOVED = 1e-3, 1e-6
 # Drift that is not removed: a gap, as a share of the contact's length, and a velocity of a row that holds, as
 # a share of the speed of a free fall through that length, plus this share of the contact's speeds. A contact
 # at rest with such a velocity moves some 1e-12 of its length in 1000 s.
@@ -54,6 +55,9 @@ BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction in memory
 GROWN = 2.0  # least growth of the normal force since the last event with which a slide can jam
 LEAST = 1e-12  # share of accelerations that decisions neglect
+# A motion that is lost to rounding, as a share of the contact's length. With DEEP in its place, contacts
+# adhered with 2e-9 of the weight in the first thousandth of a run.
+UNSEEN = 2e-16
 # Acceleration that is neglected after an impact with velocities v, as a share of v²/length: it may come from
 # the rounding of these velocities alone, as for a body that comes to rest without a load.
 ROUNDED = 1e-16
@@ -182,13 +186,16 @@ class ContactState:
 
         ``push`` is the normal force, ``size`` the size of the terms whose sum it is, and ``most`` the force
         above which a slide jams, or 0. An open contact closes if it is below its surface and moves further
-        down. If it is below only by rounding and moves up, it stays open.
+        down. If it is below only by rounding and moves up, it stays open; so it does if others hold it there,
+        and its velocity is rounding.
         """
         pressed = plus(push, times(WEAK, size))
         stays_closed = fn.minimum(pressed, minus(times(LOST, self.length), self.gap))
         if self.slip:
             stays_closed = fn.minimum(stays_closed, fn.select(most > 0, minus(most, push), pressed))
-        above = fn.maximum(plus(self.gap, times(DEEP, self.length)), self.closing)
+        above = fn.maximum(
+            plus(self.gap, times(DEEP, self.length)), plus(self.closing, times(UNMOVED, self.gentle))
+        )
         slowly = fn.minimum(
             plus(self.closing, times(CREEP, self.gentle)), plus(self.gap, times(SUNK, self.length))
         )

@@ -38,7 +38,6 @@ from armillary.mechanics.contact.few_rows import (
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
     CREEP,
-    DEEP,
     DRIFT,
     GENTLE,
     LEAST,
@@ -48,6 +47,7 @@ from armillary.mechanics.contact.state import (
     TICK,
     TURNING,
     UNNOTICED,
+    UNSEEN,
     WEAK,
     ContactState,
     term_sizes,
@@ -275,17 +275,17 @@ def _states(
 
     ``rates`` of the ``speeds`` exclude forces of contacts. J has columns for the ``moving`` speeds alone. For
     these speeds, ``driven`` are the rates by forces of brakes alone, and ``pushed`` those by forces of all
-    contacts. A contact may be loaded by other contacts only; then a velocity is negligible if these forces
-    give it within the share TICK of the time. Velocities and accelerations of a contact may be small
-    differences of large terms, as for two bodies that fall together. So sizes are sums of magnitudes,
-    Σ |J| |u| and Σ |J| |u̇|.
+    contacts. These may be the only load of a contact: a slope on which a body rests pushes it against a wall.
+    Drift is removed in each step, before these forces are known, so its threshold is without them. Velocities
+    and accelerations of a contact may be small differences of large terms, as for two bodies that fall
+    together. So sizes are sums of magnitudes, Σ |J| |u| and Σ |J| |u̇|.
     """
     units = unit_sizes(system)
     every_quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
     quick = [every_quick[s] for s in moving]
     turning = [k for k, s in enumerate(moving) if speed_kind(speeds[s]) == ONE]
     instant = fn.absolute(plain(system.time))
-    # An acceleration is negligible if it would move a contact by DEEP of its length in the time of the run.
+    # An acceleration is negligible if it would move a contact by UNSEEN of its length in the time of the run.
     squared = fn.named(times(instant, instant), "contact_time_squared")
     later = squared > 0
     since = fn.select(later, squared, 1)
@@ -299,6 +299,7 @@ def _states(
         reach = [total([fn.absolute(J[row][k]) for row in own]) for k in range(len(moving))]
         hard = total([fn.absolute(free[row]) for row in own])
         hard = plus(hard, total([times(r, a) for r, a in zip(reach, quickness, strict=True)]))
+        push = total([times(r, fn.absolute(x)) for r, x in zip(reach, pushed, strict=True)])
         speed_changes: tuple[tuple[Scalar, Scalar], ...] = ()
         if normal is None:  # add the acceleration by the brake's own force
             assert c.friction is not None and c.held is not None
@@ -314,12 +315,13 @@ def _states(
             )
             # A brake has no geometry: its length is its motion by ``hard`` in about a tenth of the time.
             length, pace = times(0.01, times(hard, squared)), times(0.1, times(hard, instant))
+            own_pace = pace
         else:
             length = _length(c, plain, units, [reach[s] for s in turning])
-            pace = fn.sqrt(as_expr(times(length, hard)))
+            pace = fn.sqrt(as_expr(times(length, plus(hard, push))))
+            own_pace = fn.sqrt(as_expr(times(length, hard)))
         still, back = (STILL_IN_PLANE, BACK_IN_PLANE) if len(slip) > 1 else (SLOW, SLOW)
         fast = total([times(r, u) for r, u in zip(reach, quick, strict=True)])
-        push = total([times(r, fn.absolute(x)) for r, x in zip(reach, pushed, strict=True)])
         least = plus(times(SLOW, fast), times(TICK, times(plus(hard, push), instant)))
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
@@ -332,9 +334,9 @@ def _states(
                 reversal=fn.named(as_expr(plus(times(back, pace), least)), f"{c.name}_reversal"),
                 slow=fn.named(as_expr(plus(times(still, pace), least)), f"{c.name}_slow"),
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), least)), f"{c.name}_gentle"),
-                drift=fn.named(as_expr(times(DRIFT, plus(pace, fast))), f"{c.name}_drift"),
+                drift=fn.named(as_expr(times(DRIFT, plus(own_pace, fast))), f"{c.name}_drift"),
                 natural=0 if normal is None or not slip else fn.named(as_expr(hard), f"{c.name}_natural"),
-                least=fn.named(fn.select(later, times(DEEP / LEAST, length) / since, 0), f"{c.name}_least"),
+                least=fn.named(fn.select(later, times(UNSEEN / LEAST, length) / since, 0), f"{c.name}_least"),
                 rounded=0 if normal is None else times(ROUNDED / LEAST, times(fast, fast)) / as_expr(length),
                 speed_changes=speed_changes,
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
