@@ -467,10 +467,30 @@ def test_feet_share_friction_as_they_are_loaded() -> None:
 
 def test_a_box_at_rest_stays_where_it_is_for_1000_s() -> None:
     run = box().simulate(1000.0, initial={"box.q3": HALF[2]}, sample=50.0)
-    assert run.events == ()
+    assert run.events == () and run.info["steps"] < 25
     assert max(np.ptp(run[f"box.q{i}"]) for i in range(1, 8)) < 1e-9
     # One force more than the box needs: they are known to ε/SOFT = 2e-9 of their size.
     assert all(abs(run.final[f"c{n}"] - G / 2) < 1e-7 for n in (0, 2, 4, 6))
+
+
+@pytest.mark.parametrize(("lift", "steps"), [("0", 25), ("20*exp(-(t/tau - 500)**2)", 5000)])
+def test_a_body_at_rest_is_seen_to_move(lift: str, steps: int) -> None:
+    """Long steps end where a body moves: in a flight of 2 s in 1000 s, or as a ball falls beside a block."""
+    s = arm.System("block and ball")
+    s.parameter("tau", 1.0, units="s")
+    block = s.body("block", joint=arm.Prismatic("z"), mass=1.0, inertia=0)
+    ball = s.body("ball", joint=arm.Prismatic("z"), mass=1.0, inertia=0)
+    s.gravity(10.0, -s.ground.z)
+    s.force("lift", lift, s.ground.z, at=block)
+    s.contact("floor", block, plane=(s.ground, s.ground.z))
+    s.contact("ball_floor", ball, plane=(s.ground, s.ground.z), restitution=0.5)
+    model = s.derive().compile()
+    at_rest = model.simulate(1000.0, sample=0.1)
+    assert at_rest.info["steps"] < steps
+    assert (at_rest["block.q1"].max() > 1.0) == (lift != "0")
+    falling = model.simulate(1000.0, initial={"ball.q1": 5.0}, sample=0.1)
+    assert [e.time for e in falling.events if e.name == "ball_floor_touch"][:2] == pytest.approx([1.0, 2.0])
+    assert falling["ball.q1"].min() > -ROUNDING
 
 
 def test_corners_in_another_order_give_the_same_tumble() -> None:

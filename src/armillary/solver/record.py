@@ -73,6 +73,9 @@ class RunRecord(LinearEquations):
         rejected: count
         choose_step: truth
         after_rejection: truth
+        if PROCESS and EVENTS:
+            moving_step: real  # longest step while states change
+            resting_step: real  # longest step while none does; 0: the same
         if KINKS:
             own: whole  # number of states of the motion; their sensitivities follow
             forced: whole  # steps of the shortest length in a row

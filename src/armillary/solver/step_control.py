@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from armillary.solver.language.language import *
 from armillary.solver.record import RunRecord
-from armillary.solver.thresholds import LEAST_ERROR, LEAST_TOLERATED, MOST_FORCED
+from armillary.solver.thresholds import AT_REST, LEAST_ERROR, LEAST_TOLERATED, MOST_FORCED
 
 
 def prepare(run: RunRecord) -> None:
@@ -127,6 +127,16 @@ def first_step(run: RunRecord) -> None:
     run.h = min(min(other, 100.0 * guess), run.max_step)
     run.error_old = LEAST_ERROR
     run.after_rejection = False
+
+
+def is_at_rest(run: RunRecord) -> truth:
+    """Return whether the trial state is the state at the start of the step, up to a share of the tolerated
+    errors. If rates and events depend on states alone, nothing can have happened between the two.
+    """
+    still: truth = True
+    for i in range(N_STATES):
+        still = still and abs(run.trial[i] - run.state[i]) <= AT_REST * run.tolerated[i]
+    return still
 
 
 def is_too_short(run: RunRecord, h: real) -> truth:

@@ -24,6 +24,7 @@ from armillary.solver.step_control import (
     error_norm,
     first_step,
     is_at_kink,
+    is_at_rest,
     is_too_short,
     reaches,
     try_shorter,
@@ -234,6 +235,15 @@ def adaptive_step(run: RunRecord) -> None:
         left: truth = is_left(run, t_new, h)
         if left:
             return
+    if PROCESS and EVENTS and run.resting_step > 0.0:
+        still: truth = False
+        still = is_at_rest(run)
+        if not still and h > (1.0 + 1e-9) * run.moving_step:
+            run.rejected = run.rejected + 1
+            run.max_step = run.moving_step
+            run.h = run.moving_step
+            return
+        run.max_step = run.resting_step if still else run.moving_step
     if JUMPS:
         wanted: real = run.h
     choose_next(run, h, error, grown)

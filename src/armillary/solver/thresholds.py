@@ -49,6 +49,10 @@ SUSPECT = 1e-3  # part of the longest gap; after a shorter gap a crossing may ha
 # Longest step of an adaptive method as a fraction of the run, in runs with contacts that set no longest step.
 # A body in free flight allows any step; in a long one a corner could touch the floor and leave it unseen.
 LONGEST_WITH_CONTACTS = 1e-3
+# Change of a state in a step, as a share of the tolerated error, up to which it rests. Steps at rest may be
+# longer than that; one in which a state changes by more is taken again. A box on its corners that runs for
+# 1000 s moves 1e-18 of its tolerated errors.
+AT_REST = 1e-6
 # A value of ``terminal`` (1.0: the run ends at the event). At this event another program takes over, with the
 # derivatives of the run, so the step to the event is taken again instead of interpolated. With twelve
 # exchanges of dependent speeds the error of the motion is a fifth of that with dense output (dopri5, a ball

@@ -20,6 +20,7 @@ from armillary.runtime.integrators.settings import (
     Outlook,
     RunChanges,
     Stepping,
+    WatchfulSettings,
     check_rows,
     most_rows,
 )
@@ -215,6 +216,10 @@ def _prepare_runs(
         workspace[start : start + (np.size(tolerances) if np.ndim(tolerances) else states)] = tolerances
     control.t = control.t0 = control.t_old = settings.t0
     control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
+    if plan.shape.adaptive and plan.shape.events:
+        control.moving_step = settings.max_step
+        rests = functions.may_rest and isinstance(settings, WatchfulSettings)
+        control.resting_step = inf if rests else 0.0
     control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
     control.choose_step, control.every_step = step is None, samples.every_step
     control.patience = FIRST_PATIENCE

@@ -243,6 +243,10 @@ class IntegrationSettings(RunSettings):
         return found
 
 
+class WatchfulSettings(IntegrationSettings):
+    """Settings of a run with contacts that sets no longest step: ``max_step`` holds while anything moves."""
+
+
 def complete_settings(
     settings: RunSettings, family: str = "", *, contacts: bool = False
 ) -> IntegrationSettings:
@@ -275,7 +279,7 @@ def _complete(*values: Given) -> IntegrationSettings:
     made = IntegrationSettings(**given)
     check_family(made.integrator, family)
     if contacts and made.integrator.adaptive and made.max_step == inf and made.t_end > made.t0:
-        made = replace(made, max_step=LONGEST_WITH_CONTACTS * (made.t_end - made.t0))
+        return WatchfulSettings(**given | {"max_step": LONGEST_WITH_CONTACTS * (made.t_end - made.t0)})
     return made
 
 
@@ -311,6 +315,7 @@ class Functions:
     partial_rates: int = 0
     evaluate_end: int = 0  # normalised state, rates and event functions at the end of a step
     driven: bool = False  # inputs come from data over time, so derivatives of rates by time are differences
+    may_rest: bool = False  # while no state changes, nothing does
     n_states: int = 0
     n_own: int = 0  # number of states of the motion; derivatives of the motion follow them; 0: all states
     n_outputs: int = 0

@@ -19,6 +19,7 @@ import numpy as np
 
 from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.expression import Expr
+from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
 from armillary.llvm.building.routines import (
     MatrixPlacement,
@@ -29,7 +30,7 @@ from armillary.llvm.building.routines import (
 )
 from armillary.llvm.jit import Compiled, holds_addresses, register_doubles, vector_doubles
 from armillary.llvm.sections import lane_functions_text, process_text
-from armillary.model.description import EventRecord
+from armillary.model.description import ENDS_STATUS, FINDS_LOWEST, EventRecord
 from armillary.model.units import state_factor
 from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.formalisms.formalism import derivation
@@ -189,6 +190,17 @@ class CompiledProgram:
         return len(self.equations.program.state)
 
     @cached_property
+    def may_rest(self) -> bool:
+        """Whether bodies with contacts may rest: rates, gaps and the user's events depend on states alone."""
+        t, program = self.equations.targets, self.equations.program
+        if not t.contacts or t.updates or program.driven or self.own_states != len(program.state):
+            return False
+        parts = [x for c in t.contacts for x in (c.gap, c.closing, *c.sliding) if x is not None]
+        of_contacts = (ENDS_STATUS, FINDS_LOWEST)
+        own = [x for e, x in zip(t.watched, t.events, strict=True) if e.direction not in of_contacts]
+        return t.time not in symbols(*t.rates, *parts, *own)
+
+    @cached_property
     def run_functions(self) -> Functions:
         """Addresses and sizes of the generated functions, for an integrator."""
         program, events = self.equations.program, self.equations.targets.watched
@@ -205,6 +217,7 @@ class CompiledProgram:
             evaluate_end=self.address("evaluate_end"),
             structure=program.structure,
             driven=bool(program.driven),
+            may_rest=self.may_rest,
             n_states=len(program.state),
             n_own=self.own_states,
             n_outputs=len(self.output_names),
