@@ -159,7 +159,7 @@ def _cradle(e: float, law: str, apart: float) -> list[float]:
     page="impacts",
 )
 def measure_billiard() -> Iterator[float]:
-    """A ball with 1 m/s strikes two balls that touch each other, at ±30° from its direction, at once.
+    """A ball with 1 m/s strikes at once two balls that touch each other, at ±30° from its direction.
 
     Its speed becomes 1 − 3 (1 + e)/5 in its direction; each of the others gets (1 + e) √3/5 along the line of
     centres.
@@ -202,7 +202,7 @@ _BOUNCES = 6  # impacts that are compared; later ones accumulate, and SciPy does
     page="impacts",
 )
 def measure_loose_guide() -> Iterator[float]:
-    """Measure a slider whose four corners touch, with friction, a guide that is wider than the slider by 2 c.
+    """Yield numbers for a slider whose corners strike, with friction, a guide wider than the slider by 2 c.
 
     The two upper corners strike together, so the slider does not turn, and the mechanism has two angles and
     one contact.

@@ -54,7 +54,7 @@ _RATIO = 1 - 1.5 * math.sin(math.atan(_WIDE / _HIGH)) ** 2
     page="impacts",
 )
 def measure_block() -> Iterator[float]:
-    """The energy between two impacts is constant, and falls by (1 − (3/2) sin² α)² at each."""
+    """The energy between two impacts is constant; an impact multiplies it by (1 − (3/2) sin² α)²."""
     s = System("block")
     inertia = 2 * (_WIDE**2 + _HIGH**2) / 3
     block = s.body("block", joint=Joint(translate=["x", "y"], rotate=["z"]), mass=2.0, inertia=(inertia,) * 3)
