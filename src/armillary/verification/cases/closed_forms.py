@@ -290,8 +290,8 @@ def _run_table(run: Run, names: list[str]) -> np.ndarray:
         1.2,
         0.12594487,
         1e-5,
-        "read from a figure, and of y; ours is of x. Ten times what any consistent reading of the "
-        "source's data gives",
+        "read from a figure, and for y; here for x. It is ten times what any consistent reading of "
+        "the source's data gives",
         _TEXT,
     ),
     difference("steps of 0.01 s over 10 s, with offset: x (m)", 1e-10),
@@ -308,7 +308,7 @@ def _run_table(run: Run, names: list[str]) -> np.ndarray:
         0.35,
         0.3239163,
         1e-5,
-        "read from a figure, 'about', and of y; ours is of x, solved accurately. The staggered steps "
+        "read from a figure, 'about', and for y; here for x, solved accurately. The staggered steps "
         "of 0.02 s without corrector give 0.348",
         _TEXT,
     ),

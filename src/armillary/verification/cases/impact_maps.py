@@ -380,7 +380,7 @@ def measure_wheel() -> Iterator[float]:
     "tippe_top",
     "Tippe top",
     "Jellett (1872)",
-    difference("Jellett's integral over 6 s, of itself", 1e-9),
+    difference("change of Jellett's integral over 6 s, relative", 1e-9),
     difference("gain of energy (J)", 1e-12),
     at_most("runs in which it does not turn over", 0),
     page="impacts",

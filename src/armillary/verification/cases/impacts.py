@@ -217,7 +217,7 @@ def rebound(speed: float, damping: float) -> float:
     "impact",
     "Impact with loss",
     "Hunt & Crossley (1975), closed form",
-    difference("rebound from 2 m/s, linear spring, of itself", 1e-8),
+    difference("rebound from 2 m/s, linear spring, relative", 1e-8),
     difference("the same, exponent 1.5", 1e-8),
     page="contact",
 )

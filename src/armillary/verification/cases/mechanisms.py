@@ -77,7 +77,7 @@ _ARM_STATES = (
     difference("run of 10 s to the targets, the published scenario: coordinates", TRAJECTORIES),
     difference("the same: speeds", TRAJECTORIES),
     difference("accelerations at the targets, where the controller carries the weight", 1e-12, "balance"),
-    difference("energy over 3 s without controller, of that exchanged", 1e-10, "conservation"),
+    difference("energy over 3 s without controller, relative to the energy exchanged", 1e-10, "conservation"),
     difference("the same without the shoulder's offset", 1e-10, "conservation"),
     at_most("additions without controller", 240, _TABLE, "AUTOSIM; " + _ALONE),
     at_most("multiplications and divisions without controller", 353, _TABLE),
@@ -319,7 +319,7 @@ _STATES = States(lambda: example("four_bar").system(), _rates_and_force, AS_GIVE
         1e-6,
         remark="the source assembled to 1e-6: its last digit is off by one",
     ),
-    difference("what is left open of the loop over 100 s (m)", 1e-10, "closure"),
+    difference("remaining gap of the loop over 100 s (m)", 1e-10, "closure"),
     difference("energy over the same 100 s", 1e-10, "conservation"),
     at_most("additions", 81, _LISTING),
     at_most("multiplications and divisions", 141, _LISTING, "its two roots among them"),
@@ -402,8 +402,8 @@ def squeezer() -> System:
     "squeezer",
     "Andrews' squeezing mechanism",
     f"{_TEST_SET}, problem II-2",
-    difference("seven angles after 0.03 s, each of itself", 1e-9),
-    difference("their rates, of the largest", 1e-9),
+    difference("seven angles after 0.03 s, relative", 1e-9),
+    difference("their rates, relative to the largest", 1e-9),
     page="test-set",
 )
 def measure_squeezer() -> Iterator[float]:

@@ -266,7 +266,7 @@ def _lock_and_release() -> Iterator[float]:
 
 def _publish(name: str, system: str, title: str, seconds: int, *more: Check) -> None:
     checks = (
-        difference("accelerations at random states, of the largest", ACCELERATIONS),
+        difference("accelerations at random states, relative to the largest", ACCELERATIONS),
         difference(f"run of {seconds} s: coordinates", TRAJECTORIES),
         difference("the same: speeds", TRAJECTORIES),
         difference("change of momentum and angular momentum in it", 0.0, "conservation", "to the last bit"),
@@ -288,6 +288,8 @@ _publish(
     "Momentum states: slides and a locked axis",
     6,
     difference("an axis locked at 1 s, released at 2 s: coordinates and speeds", TRAJECTORIES),
-    difference("change of momentum and angular momentum in it, of their size", 1e-13, "conservation"),
+    difference(
+        "change of momentum and angular momentum in it, relative to their size", 1e-13, "conservation"
+    ),
 )
 _publish("momentum_flexible", "flexible", "Momentum states: flexible bodies", 6)

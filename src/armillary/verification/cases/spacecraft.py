@@ -422,7 +422,9 @@ STATES = {
 # Displacements of the tips of the appendages, by the source's names; the example has them in millimetres.
 TIPS = {"U1X": "rotor tip x", "U1Y": "rotor tip y", "U2X": "platform tip x", "U2Y": "platform tip y"}
 _MODES = ("DT1A", "DT1B", "ET1A", "ET1B", "DT2A", "DT2B", "ET2A", "ET2B")
-_ERROR = "printed by a program with an error, which compares an appendage's number in place of its body's"
+_ERROR = (
+    "printed by a program with an error: it compares the number of an appendage in place of that of its body"
+)
 
 
 @published_case(
@@ -431,7 +433,7 @@ _ERROR = "printed by a program with an error, which compares an appendage's numb
     f"{_REPORT}, Fig. 9",
     difference("ten seconds of the corrected equations: 24 variables", TRAJECTORIES),
     difference("the same: tips of both appendages (m)", TRAJECTORIES),
-    difference("angular momentum without damping, of 200 N m s", 1e-10, "conservation"),
+    difference("angular momentum without damping, relative to 200 N m s", 1e-10, "conservation"),
     difference(
         "printout against the equations with the program's error: modes, worst",
         0.03,
@@ -439,7 +441,7 @@ _ERROR = "printed by a program with an error, which compares an appendage's numb
     ),
     differs("ω₁ at 9.4 s (rad/s)", 0.00346181, 0.00357581, 1e-8, _ERROR),
     differs("platform's mode 1 at 9.4 s", 0.0030795, -0.00882262, 1e-8, _ERROR),
-    differs("printout against the right equations: modes, of their size", 0.0, 1.07, 0.01, _ERROR),
+    differs("printout against the right equations: modes, relative to their size", 0.0, 1.07, 0.01, _ERROR),
     page="jpl",
 )
 def measure_rotor() -> Iterator[float]:
@@ -527,12 +529,12 @@ def _publish(name: str, title: str, figure: int, formalism: str, frozen: bool) -
         f"{_REPORT}, Fig. {figure}",
         difference("ten seconds of the corrected equations: 22 variables", TRAJECTORIES),
         difference(
-            "printout, of each variable's size: median", 4e-4,
+            "printout, relative to each variable's size: median", 4e-4,
             remark="the original took fourth-order Adams steps of 0.01 s",
         ),
         difference("the same: worst, a rate of the stiffest mode", 1.4e-3),
         at_most("the same: variables that miss it by more than 1e-3", 2),
-        difference("angular momentum after the thrust and at the end, of itself", 1e-6),
+        difference("angular momentum after the thrust and at the end, relative", 1e-6),
         *(stated if (formalism, frozen) == _STATED else ()),
         page="jpl",
     )  # fmt: skip
