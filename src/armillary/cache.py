@@ -36,13 +36,13 @@ def folder() -> Path | None:
     """Return the folder of the files; `None` if none are kept."""
     named = os.environ.get("ARMILLARY_CACHE", "")
     try:
-        place = Path(named) if named else _usual()
+        place = Path(named) if named else _default_folder()
     except RuntimeError:  # a user without a home
         return None
-    return None if named.lower() in _OFF or not _ours(place) else place
+    return None if named.lower() in _OFF or not _is_private(place) else place
 
 
-def _ours(place: Path) -> bool:
+def _is_private(place: Path) -> bool:
     """Return whether no other user can write to a folder, or it does not exist yet."""
     try:
         about = place.stat()
@@ -52,7 +52,7 @@ def _ours(place: Path) -> bool:
     return not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
 
 
-def _usual() -> Path:
+def _default_folder() -> Path:
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":

@@ -97,12 +97,12 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         self._loop = CompiledEnvironmentLoop(
             EnvironmentLoop(program, terms.places, terms.seen, len(terms.bounds), drawn, self._same_step)
         )
-        self._spaces(terms.action_limits, _type_of_reals(dtype))
-        self._room(program, terms, time_limit)
+        self._define_spaces(terms.action_limits, _type_of_reals(dtype))
+        self._make_arrays(program, terms, time_limit)
         self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
         self._began = False
 
-    def _spaces(self, limits: np.ndarray, dtype: np.dtype) -> None:
+    def _define_spaces(self, limits: np.ndarray, dtype: np.dtype) -> None:
         Box, self._dtype = gymnasium.spaces.Box, dtype
         self._limits = limits
         low, high = limits[:, 0].astype(dtype), limits[:, 1].astype(dtype)
@@ -112,7 +112,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         self.observation_space = batch(self.single_observation_space, self.num_envs)
         self.action_space = batch(self.single_action_space, self.num_envs)
 
-    def _room(self, program: Program, terms: EnvironmentTerms, limit: float) -> None:
+    def _make_arrays(self, program: Program, terms: EnvironmentTerms, limit: float) -> None:
         """Make the arrays of all copies, and of unused copies that fill the last block."""
         self._blocks = -(-self.num_envs // self._loop.width)
         self._stride = stride = self._blocks * self._loop.width

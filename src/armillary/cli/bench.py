@@ -108,7 +108,7 @@ def bench(
     found: dict[str, float] = dict(simulation.seconds)
     outputs = len(model.output_names)
     start = _initial_values(model, given)
-    found["evaluation"] = beside = _per_call(model.address("derivatives"), *start, outputs)
+    found["evaluation"] = in_process = _per_call(model.address("derivatives"), *start, outputs)
     found["outputs"] = _per_call(model.address("outputs"), *start, outputs)
     found["step"] = _per_step(model, given)
     if also is not None:
@@ -118,8 +118,8 @@ def bench(
         written = exported_equations(equations)
         if written is not equations:
             start = _initial_values(same := compile_equations(written), given)
-            beside = _per_call(same.address("derivatives"), *start, outputs)
-            found["evaluation, speeds as named"] = beside
+            in_process = _per_call(same.address("derivatives"), *start, outputs)
+            found["evaluation, speeds as named"] = in_process
         with exported_function(written, "derivatives") as address:
             found["evaluation in C"] = _per_call(address, *start, outputs)
     data = {
@@ -132,7 +132,7 @@ def bench(
     title = f"{equations.system.name}, {equations.formalism}: {equations.operations}"
     rows = [[name, app.seconds(value)] for name, value in found.items()]
     if also is not None:
-        rows.append(["C / in process", f"{found['evaluation in C'] / beside:.2f}"])
+        rows.append(["C / in process", f"{found['evaluation in C'] / in_process:.2f}"])
     app.emit(json_wanted, data, f"{title}\n{app.align_columns(rows, header=False)}")
     return 0
 

@@ -205,7 +205,7 @@ def cloud_page(
             "poses": pack_channels(motion),
             "columns": pack_channels(columns.transpose(1, 0, 2).reshape(len(rows), -1), gaps=True),
             "colours": _colours(values[runs]),
-            "labels": [_words(batch, int(i)) for i in runs],
+            "labels": [_run_label(batch, int(i)) for i in runs],
         },
     }
     content = {
@@ -272,7 +272,7 @@ def _colours(values: np.ndarray) -> list[str]:
     return ["#" + "".join(f"{round(255 * x):02x}" for x in row) for row in mixed]
 
 
-def _words(batch: Batch, run: int) -> str:
+def _run_label(batch: Batch, run: int) -> str:
     """Return the label of a run: its number, and its values of the first three varied quantities."""
     varied: DataTable = dict(list(batch.varied.items())[:3])
     values = [f"{n} = {v[run]:.4g} {batch.units.get(n, '')}".rstrip() for n, v in varied.items()]

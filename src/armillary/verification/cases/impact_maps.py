@@ -30,7 +30,7 @@ from armillary.verification.rows import (
 _G = 9.81
 _PLANAR = Joint(translate=["x", "z"], rotate=["y"])
 _SPOKES, _SLOPE, _INERTIA = 8, 0.08, 0.1  # legs of 1 m, slope in rad, inertia in kg m² with a mass of 1 kg
-_HALF = math.pi / _SPOKES
+_HALF = math.pi / _SPOKES  # half of the angle between legs
 _KEPT = (_INERTIA + math.cos(2 * _HALF)) / (_INERTIA + 1)  # η, the factor of ω at an impact
 _GAINED = 4 * _G * math.sin(_HALF) * math.sin(_SLOPE) / (_INERTIA + 1)  # growth of ω² between impacts
 _STEADY = _KEPT * math.sqrt(_GAINED / (1 - _KEPT**2))
