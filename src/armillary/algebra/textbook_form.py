@@ -1,4 +1,4 @@
-"""Expressions written out as in a textbook: multiplied out, with the fewest products of sines and cosines.
+"""Expressions written out as in a textbook: multiplied out, in the form with the fewest terms.
 
 An expression becomes a polynomial, Σ c Π a^n, whose atoms a are symbols, sines and cosines of single angles
 and other factors that cannot be multiplied out. These identities give other forms of the polynomial, and the
@@ -37,8 +37,10 @@ _ONE: Monomial = frozenset()
 _NOISE = 1e-13  # smaller coefficients, relative to the largest, are rounding errors of terms that cancel
 _DIGITS = 12  # significant digits of printed numbers: 0.3, not 0.30000000000000004
 MOST_TERMS = 120  # most terms of an expression that people can read
-_MOST_WAVES = 800  # most terms, also with products as sums, of an expression whose other forms are tried
-_MOST_PRODUCTS = 20_000  # most products of two terms, for all expressions together: a tenth of a second
+# Most terms of an expression whose other forms are tried. For the form with products as sums, this is the
+# number of terms in that form.
+_MOST_WAVES = 800
+_MOST_PRODUCTS = 20_000  # most products of two terms for all expressions together; they take 0.1 s
 
 
 class TooLong(Exception):
@@ -246,9 +248,9 @@ def _trig_products_as_sums(p: Polynomial) -> Polynomial:
 def _multiply_waves(
     waves: Mapping[tuple[str, frozenset[tuple[Expr, float]]], float], atom: Expr
 ) -> dict[tuple[str, frozenset[tuple[Expr, float]]], float]:
-    """Return waves times ``atom``, which is sin x or cos x.
+    """Return a sum of sines and cosines times ``atom``, which is sin x or cos x.
 
-    ``waves`` is a sum of sines and cosines of sums Σ n x: coefficients by (function, {(x, n), …}).
+    Every sine and cosine has an angle Σ n x. ``waves`` has its coefficient by (function, {(x, n), …}).
 
     cos A cos x = ½ cos(A+x) + ½ cos(A−x)        sin A cos x = ½ sin(A+x) + ½ sin(A−x)
     cos A sin x = ½ sin(A+x) − ½ sin(A−x)        sin A sin x = ½ cos(A−x) − ½ cos(A+x)
@@ -270,7 +272,9 @@ def _multiply_waves(
 
 
 def _signed_angle(angles: frozenset[tuple[Expr, float]]) -> tuple[float, Expr]:
-    """Return (sign, angle) with sign · angle = Σ n x; in the angle the first n, by name of x, is positive."""
+    """Return (sign, angle) with sign · angle = Σ n x; the first term n x of the angle, by the names of x, has
+    a positive n.
+    """
     ordered = sorted(angles, key=lambda pair: str(pair[0]))
     sign = 1.0 if ordered[0][1] > 0 else -1.0
     return sign, total([(sign * n, x) for x, n in ordered])

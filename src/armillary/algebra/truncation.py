@@ -1,4 +1,4 @@
-"""Small and large quantities: sums drop negligible terms as they are made, and record them."""
+"""Small and large quantities: a sum drops its negligible terms when it is made, and records them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NeglectedTerms:
         self.by_order: dict[float, int] = {}  # number of terms left out, by their order above the leading one
 
     def add(self, term: Expr, leading: float, count: int = 1, order: float | None = None) -> None:
-        """Record a term that was left out beside leading terms of this order."""
+        """Record a term that was left out of a sum whose leading terms have the order ``leading``."""
         own = term.smallness if order is None else order
         key = (term, own, leading)
         if key in self._counts or len(self._counts) < _KEPT:
@@ -105,11 +105,12 @@ class NeglectedTerms:
 # Small and large quantities: negligible terms are dropped while expressions are made.
 #
 # Every expression has an order of smallness: a symbol's is declared (1 small, −1 large, else 0), a product's
-# is the total of its factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that are
-# more than ``keep`` orders above the lowest are dropped; functions of small arguments become series, cut by
-# the same rule (Sayers 1990, section 5.3). An intermediate value counts with its lowest order, so a sum that
-# uses the value keeps the terms of higher order in it. ``drop_small_terms`` removes these terms later: it
-# walks backwards from the results, so that it finds the highest order to which each value is needed.
+# is the total of its factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that are more
+# than ``keep`` orders above the lowest are dropped; functions of small arguments become series, cut by the
+# same rule (Sayers 1990, section 5.3). The order of an intermediate value is the lowest order of its terms,
+# so a sum that uses the value does not drop its terms of higher order. ``drop_small_terms`` removes these
+# terms later: it walks backwards from the results, so that it finds the highest order to which each value is
+# needed.
 
 Terms = list[tuple[Expr, float]]
 

@@ -275,7 +275,7 @@ def _dot_vectors(a: Vector, b: Vector) -> Scalar:
     if len(products) > _FAR and all(isinstance(x, Expr) or is_zero(x) for x in products):
         return total(
             [(1, as_expr(x)) for x in products if not is_zero(x)]
-        )  # one by one would copy the sum each time
+        )  # adding one by one would copy the sum each time
     start: Scalar = 0
     return reduce(plus, products, start)
 

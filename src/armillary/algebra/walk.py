@@ -1,4 +1,6 @@
-"""Walks over expression graphs: each node once, after its operands, without recursion at any depth."""
+"""Walks over expression graphs: each node once, after its operands, and without recursion, so that graphs may
+have any depth.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def symbols(*roots: Expr) -> list[Expr]:
 
 
 def held_indices(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
-    """Return, for each root, the indices in ``of`` of the symbols that it holds."""
+    """Return, for each root, the symbols of the sequence ``of`` that it holds, by their indices there."""
     bit = {s: 1 << i for i, s in enumerate(of)}
     held: dict[Expr, int] = {}  # sets as bits of a number: the union of large sets is one operation
     for node in operands_first(roots):
@@ -101,7 +103,7 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
 
 
 def product_of(factors: Sequence[Expr]) -> Expr:
-    """Π fᵢ; many factors are multiplied in pairs, since one by one would copy the product each time."""
+    """Π fᵢ; many factors are multiplied in pairs: multiplying one by one would copy the product each time."""
     if len(factors) <= 8:
         return reduce(times, factors)
     middle = len(factors) // 2
@@ -109,7 +111,7 @@ def product_of(factors: Sequence[Expr]) -> Expr:
 
 
 def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:
-    """Return the roots with nodes replaced by the expressions that ``replace`` returns, unless it is None."""
+    """Return the roots with every node replaced by the result of ``replace`` for it, unless that is None."""
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):
@@ -123,7 +125,10 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
 
 
 def release_signs(roots: Iterable[Expr]) -> list[Expr]:
-    """Return the roots with ordinary names in place of ``Signed`` ones, so that signs move out of ``let``."""
+    """Return the roots with ordinary names in place of ``Signed`` ones.
+
+    With an ordinary name, a ``let`` of a negative product becomes the negated ``let`` of the positive one.
+    """
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):

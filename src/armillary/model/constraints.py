@@ -67,7 +67,7 @@ def constrain(
     on: BodyLike | None = None,
     about: Words = "",
 ) -> Constraint:
-    """Add a constraint: an expression of coordinates (and time), or linear in the speeds, that remains zero.
+    """Add a constraint: an expression that remains zero, of coordinates and time or linear in the speeds.
 
     The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Reactions
     at joints need the line of action of the constraint's force: give a point on it, ``at``, and its
@@ -469,8 +469,8 @@ def _rod(system: Description, label: str, p: Point, q: Point, length: object, wh
 def _common_base(p: Point, q: Point) -> Body | None:
     """Return the last common body on the paths from the ground to both points; None for the ground.
 
-    Relative to this body, the rates of a loop do not contain the speeds of the bodies that carry the loop: a
-    car with four suspensions takes 0.6 of the operations.
+    Relative to this body, the rates of a loop do not contain the speeds of the bodies that carry the loop.
+    For a car with four suspensions this reduces the operations to 0.6 of their number.
     """
     before = list(motion.lineage(q.body))
     base = next((body for body in motion.lineage(p.body) if body in before), None)

@@ -51,7 +51,7 @@ class Load:
     at: Point | None = None
     reaction_body: Body | None = None
     reaction_at: Point | None = None
-    collinear: bool = False  # whether the force is along the line between its two points, as of a strut
+    collinear: bool = False  # whether the force is along the line between its two points, as for a strut
     axis: Vector | None = None
 
     @property
@@ -83,7 +83,7 @@ class Memory:
     start: Expr | None = None  # the value at the start of a run, unless the run sets another one
     input: bool = False  # a signal from outside, which the model does not change
     factor: float = 1.0  # from the stated units to the model's
-    hidden: bool = False  # no column of a run, as times of impacts, or the handle of an external object
+    hidden: bool = False  # runs have no column of it, as for a time of impact or an external object
     interpolation: str = "linear"  # of data that drive an input
     rate_of: str = ""  # the input whose rate this input is
 
@@ -97,9 +97,9 @@ class StateRecord:
     about: str
 
 
-# Values of ``direction`` besides 1, 0 and −1. An event that ends a status has an expression that is positive
-# before the event. An expression that is the rate of a gap is used only to locate the lowest gap; it causes
-# no event.
+# Values of ``direction`` besides 1, 0 and −1. ENDS_STATUS: the event ends the status of a contact, and its
+# expression is positive before the event. FINDS_LOWEST: the expression is the rate of a gap; it is used only
+# to locate the lowest gap and causes no event.
 ENDS_STATUS = -2
 FINDS_LOWEST = 2
 
@@ -163,7 +163,7 @@ JAMMED, WITHOUT_REBOUND = "contacts_jammed", "contacts_without_rebound"
 
 @dataclass(frozen=True, eq=False)
 class RigidContact:
-    """A one-sided contact without compliance, or a brake or clutch that locks if ``gap`` is None.
+    """A one-sided contact without compliance or, if ``gap`` is None, a brake or clutch that locks.
 
     ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip along zero, one or two
     directions; all are linear in the speeds. ``push`` is the symbol of the force that does work on
@@ -213,7 +213,7 @@ class Flexible:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A figure in pictures, at a place in a body or between the points ``ends``."""
+    """A shape drawn in pictures of the system, at a place in a body or between the points ``ends``."""
 
     name: str
     body: Body
@@ -295,7 +295,11 @@ class Description:
         return [*self.coordinates, *self.speeds, *(s.symbol for s in self.states.values())]
 
     def extent(self) -> int:
-        """Return the number of entries of the description."""
+        """Return the number of entries of the description.
+
+        Bodies, loads, outputs, memories, states, events, constraints, prescribed motion, reactions, efforts
+        and armatures are counted.
+        """
         made: list[Sized] = [self.bodies, self.loads, self.outputs, self.memories, self.states, self.events]
         made += [self.constraints, self.prescriptions, self.reactions, self.efforts, self.armatures]
         return sum(len(things) for things in made)

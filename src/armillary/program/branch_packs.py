@@ -161,7 +161,10 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
     mates: dict[Expr, Column] = {}
 
     def take(column: Column) -> None:
-        """Record a column of operands as lanes of a pack; images of a node start with the first branch."""
+        """Record a column of operands as lanes of a pack.
+
+        If the lanes are images of one node, the node of the first branch becomes the first lane.
+        """
         if column[0] in mates:
             return
         lanes = tuple(dict.fromkeys(column))
@@ -306,7 +309,8 @@ class _Numbering:
         self.images: list[dict[Expr, int]] = [{} for _ in range(max(map(len, alike)))]  # under σ⁰, σ¹, …
         self.own = self.images[0]
         self.branch: dict[Expr, int] = {}
-        self.lone: set[Expr] = set()  # nodes of branches without an image; they count as their own images
+        # Nodes of branches for which an image is missing; they count as their own images.
+        self.lone: set[Expr] = set()
         self._periods: dict[Expr, int] = {}  # of nodes that are not their own images
         self._numbers: dict[tuple[object, ...], int] = {}
         for column in alike:

@@ -129,7 +129,8 @@ def partial_rates(equations: DerivedEquations) -> list[Expr]:
 # elements of its columns are computed. ``expressions()`` writes the columns out.
 
 _TOGETHER = 4  # columns of the inverse that are solved together
-_WIDER = 1.4  # most unknowns of a group, relative to the unknowns that a column of it reaches
+# Most unknowns that a group of columns reaches, as a multiple of those that one of its columns reaches.
+_WIDER = 1.4
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +262,7 @@ class ColumnSolution:
 
     @cached_property
     def mirrored(self) -> dict[tuple[SolvedColumn, int], tuple[SolvedColumn, int]]:
-        """Pairs of equal elements of the symmetric inverse: (column, unknown) by (column, unknown).
+        """For each element (column, unknown) that is not computed, the equal one of the symmetric inverse.
 
         The right sides of these columns have the same number, each at a single unknown. An element is
         computed if its unknown does not come after the column's unknown in the order of the factors.
@@ -271,7 +272,10 @@ class ColumnSolution:
         return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
 
     def single(self, column: SolvedColumn) -> int | None:
-        """Return the unknown of a column of the symmetric inverse; None for others, and if T uses it."""
+        """Return the unknown of a column of the symmetric inverse.
+
+        Return None for other columns, and for a column whose unknown T uses.
+        """
         turned = {k for row in self.factors.turned.values() for k in row}
         (k, value), *others = column.right.items()
         if others or column.added or k in turned or value.kind != "number":
@@ -299,8 +303,9 @@ class Group:
 def groups(solution: ColumnSolution) -> list[Group]:
     """Return all columns in groups.
 
-    The right sides of a group reach nearly the same unknowns. Columns of the inverse have separate groups: a
-    few neighbours in the elimination that together reach few more unknowns than one of them.
+    The right sides of a group reach nearly the same unknowns. Columns of the inverse have groups of their
+    own. Such a group has a few columns that are neighbours in the elimination and together reach only a few
+    more unknowns than one of them alone.
     """
     factors = solution.factors
     support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}

@@ -1,6 +1,7 @@
 """The sections of a program, made from the expressions of a derivation.
 
-A search reduces the number of operations, and outputs can be computed from rates that a step knows.
+A search reduces the number of operations. Outputs can be computed from rates that a step has computed
+already.
 """
 
 from __future__ import annotations
@@ -229,7 +230,10 @@ def program_of(
 def with_change_sections(
     program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[StepSection]
 ) -> Program:
-    """Return a program with sections that take a motion; constants of these sections alone come last."""
+    """Return a program with sections for changes of configuration, which take ``motion``, not the state.
+
+    Constants that only these sections use come after the others.
+    """
     constants = _further_constants(program, system)
     graphs = [hoist(Graph(s.results), constants) for s in wanted]
     changes = tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True))
@@ -301,8 +305,8 @@ def _constants_used(graphs: Iterable[Graph]) -> list[Expr]:
 # one named intermediate value of the derivation; outputs that use this value compute it from the rate
 # instead. The program keeps its constants, so that their tables can be used unchanged.
 
-# Outputs read rates if at most this part of the time of their operations remains: passing state and rates to
-# the outputs takes time, too.
+# Outputs read rates only if this reduces the weight of their operations to at most this share, since passing
+# state and rates to the outputs takes time, too.
 WORTHWHILE = 0.7
 
 

@@ -1,16 +1,17 @@
 """The choice of a dependent speed for each constraint, and the detection of redundant constraints.
 
-The factor of a speed in a row is its coefficient there. The rule prefers the speed that occurs in the fewest
-other constraints, since the speed has to be replaced in each of them. Among equals it prefers a speed with a
-constant factor, then one whose factor has a constant part, then the one of the outermost joint (Sayers 1990,
-section 8.3). The choice also uses numbers: the values of the factors at a few places of the motion, with
-loops closed. A speed whose factor is small at the start of runs is not made dependent. If all coefficients of
-a row vanish at these places after earlier dependent speeds have been substituted, the row is redundant, even
-if algebra does not show it (as in a Bricard mechanism).
+A row is a constraint as a linear equation in the speeds, and the factor of a speed is its coefficient in the
+row. The rule prefers the speed that occurs in the fewest other constraints, since the speed has to be
+replaced in each of them. Among equals it prefers a speed with a constant factor, then one whose factor has a
+constant part, then the one of the outermost joint (Sayers 1990, section 8.3). The choice also uses numbers:
+the values of the factors at a few places of the motion, which are values of time and coordinates with closed
+loops. A speed whose factor is small at the start of runs is not made dependent. If all coefficients of a row
+vanish at these places after earlier dependent speeds have been substituted, the row is redundant, even if
+algebra does not show it (as in a Bricard mechanism).
 
-The equations have one choice for all values of the parameters, so the choice is made with the defaults. Runs
-watch the quality of the choice relative to sizes, which are functions of the parameters: a ball of ten times
-the default radius is judged by its own radius.
+The equations have one choice for all values of the parameters, so the choice is made with the defaults. In
+runs the quality of the choice is computed with factors that are divided by sizes. These sizes are functions
+of the parameters, so a ball of ten times the default radius is judged by its own radius.
 
 ``partition`` chooses dependent speeds from the numerical factors at one place, so that none is much faster
 than the independent speeds. It selects rows and columns of J by complete pivoting and prefers speeds that are
@@ -49,7 +50,8 @@ STRONG = 0.5  # share of the largest remaining element, above which the present 
 OUTRUN = 2.0  # factor |A_dr| above which a dependent speed is exchanged
 NOISE = 1e-10  # factors up to this are rounding errors
 NO_FACTOR = 1e-8  # largest element that counts as zero, if rows have the length one
-# Share of the conditioning with all speeds, above which the choice among speeds of joints alone is preferred.
+# A choice among the speeds of joints alone is taken if its conditioning is more than this share of the
+# conditioning of a choice among all speeds.
 FAIR = 0.05
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
@@ -75,7 +77,7 @@ def partition(
     now: Sequence[tuple[int, int]],
     modal: Collection[int] = (),
 ) -> Pairs:
-    """Return pairs of each independent row and its dependent speed.
+    """Return pairs (row, dependent speed), one for each independent row.
 
     ``sizes`` (by speed) make speeds comparable, ``now`` are the present pairs. Speeds in ``kept_free`` are
     never made dependent. Speeds of modes, in ``modal``, become dependent only if speeds of joints do not
@@ -148,7 +150,8 @@ _WEAK = 0.2  # share of the largest factor in a row, below which a speed is not 
 _FAIR = 0.05  # scaled factor of a joint's speed in a row, above which modes stay independent in this row
 _OUTRUN = 5.0  # factor |A_dr| at the start of runs, above which ``partition`` makes the choice instead
 _NOTHING = 1e-8  # share of the largest factor of a kind, below which a factor is a rounding error
-# Squared ratio of a row after substitution to the row before, above which an earlier pivot was nearly zero.
+# If the squared size of a row after substitution is more than this times its squared size before, an earlier
+# pivot was nearly zero.
 _BLOWN_UP = 100.0
 
 Otherwise = TypeVar("Otherwise", float, None)
@@ -192,8 +195,9 @@ def choose_dependent_speeds(
     the row: a mode moves a node only a little, so it would have to move fast to close a loop.
 
     ``wanted`` maps constraints to speeds that have already been chosen, in the order of elimination. Without
-    it, rows of positions come before rows of speeds, so that of two equivalent rows the row of a position is
-    kept. ``given`` maps prescribed speeds to words for error texts; ``locked`` names the locked speeds.
+    it, constraints with a position form come before the others, so that of two equivalent rows the one with a
+    position form is kept. ``given`` maps prescribed speeds to words for error texts; ``locked`` names the
+    locked speeds.
     """
     # Rows of equal size are not scaled: their factors are compared directly.
     rows = dict(zip(found, row_sizes if len(set(row_sizes)) > 1 else [1.0] * len(found), strict=True))
@@ -226,8 +230,9 @@ def conditioning(elimination: Elimination) -> Expr | None:
 
         min( (p/s_p)² / Σ (a_j/s_j)²,  1/max(1, (A_dr s_d/s_r)²) )
 
-    with the pivots p of the rows a and sizes s. It serves to compare choices. The quality that runs watch
-    differs: it compares A with the value of A at the start of runs.
+    where a_j are the coefficients of a row, p is its pivot (the coefficient of its dependent speed), and s
+    are sizes of speeds. The minimum is taken over all rows and all A_dr. The result serves to compare
+    choices. The quality that runs watch differs: it compares A with the value of A at the start of runs.
     """
     growth = [
         fn.named(times(times(a, a), (elimination.sizes[d] / elimination.sizes[r]) ** 2), f"outrun_{d}_{r}")
@@ -281,7 +286,7 @@ def _remainder_size(
     whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate
 ) -> Scalar:
     """Return the usual value of ``whole``, the squared size of a row after substitution of dependent speeds:
-    the largest over the places of the wide sample.
+    the largest over the places of ``evaluate.wide``.
 
     A choice of dependent speeds that is good elsewhere may have a pivot near zero at one of the places, and
     then the coefficients of the following rows are enormous there. In this case the function returns the
@@ -295,7 +300,8 @@ def _remainder_size(
 def _varying_factors(result: Elimination) -> list[tuple[int, int, Expr]]:
     """Return (d, r, A_dr) for the factors A_dr that vary.
 
-    Speeds with constant pivots are left out: a wheel normally spins many times as fast as its car turns.
+    Dependent speeds with a constant pivot are left out. Their factors may well be large: a wheel normally
+    spins many times as fast as its car turns.
     """
     return [
         (step.speed, r, a)

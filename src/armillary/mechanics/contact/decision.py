@@ -7,7 +7,8 @@ new velocities and statuses:
     accelerations   decide which of the contacts that touch and do not separate open, stick or slide
     rest            remaining velocities of rows that hold, and of slips that begin, are set to zero
 
-P are impulses and γ relative velocities, N of normals and T of slips; ⟂ states that one of both sides is
+P are impulses and γ relative velocities, with the subscript N for normals and T for slips; a ⟂ b states that
+a or b is zero. A row is one of these relative velocities; a row holds if its impulse or force keeps it at
 zero. An impact includes every contact that touches, whether it is struck, is already closed or separates.
 Newton's law, with the coefficient of restitution e of each contact that is struck and e = 0 for the others,
 is
@@ -23,7 +24,7 @@ Friction obeys Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 w
 each phase has its own friction impulse. With friction the energy after both phases may exceed the energy
 before the impact. In this case one factor reduces the impulses of the second phase so that the two energies
 are equal. By the energetic law the factor is such that the second phase gives back e² of the work that each
-normal impulse has taken (Stronge 1990), for all directions of slip. Brakes have bounded forces and no
+normal impulse has taken (Stronge 1990); the slip may have any direction. Brakes have bounded forces and no
 impulses.
 
 Rebounds may contradict each other, as when a slide touches two stops, or when the friction of one contact
@@ -33,8 +34,9 @@ While contacts slide, there may be no admissible forces, though nothing approach
 friction of such a contact presses it onto its surface, in proportion to its normal force. The contact jams:
 an impulse stops its slip and its normal motion, as the limit of a stiff contact without restitution does
 (impact without collision). A contact also jams if its force grows without bound while it slides (dynamic
-jam), or if its slip reverses at the greatest reach of its bodies and friction would press it down after that.
-The status "jams" has no duration; the event that ends it applies the impulse.
+jam). It also jams if its slip reverses where its bodies reach farthest along the slip, and the friction after
+the reversal would press it onto its surface. The status "jams" has no duration; the event that ends it
+applies the impulse.
 
 Bounces that come faster and faster end after a finite time. A contact settles if all following flights, each
 e (at least ½) times as long as the previous one, would end within SETTLED times the longest flight since the
@@ -61,8 +63,8 @@ from armillary.model.description import JAMS
 from armillary.model.loads.rigid import NEVER
 
 SETTLED = 1e-6  # share of the longest flight in which all following flights must end
-LAST_BOUNCES = 100  # a slip stops with the last bounce if it is at most this times a negligible approach
-SLOWLY = 1e4  # slips up to this times a negligible slip may stick if no other statuses are found
+LAST_BOUNCES = 100  # a slip of at most this times a negligible speed of approach stops with the last bounce
+SLOWLY = 1e4  # if no other statuses are found, slips up to this times a negligible slip may stick
 FORCES, IMPULSES, OVERLAPS = 1, 2, 3  # values of ``failed``
 
 
@@ -80,7 +82,9 @@ class Loads:
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The rows of all contacts, J and Dᵀ = J M⁻¹ row after row, and the block functions that solve them."""
+    """The matrices J and Dᵀ = J M⁻¹ of all contacts, as lists row after row, and functions that solve
+    problems with these rows.
+    """
 
     jacobian: list[Scalar]
     columns: list[Scalar]
@@ -96,8 +100,8 @@ class ContactRows:
 
     @property
     def given(self) -> dict[str, list[Scalar]]:
-        """The arguments that all problems share. Speeds without forces are zero here, so that the results
-        are changes of speeds.
+        """The arguments that all problems share. ``unloaded``, the speeds (or rates) without forces, is zero,
+        so that the results are changes of speeds (or rates).
         """
         unloaded: list[Scalar] = [0] * self.forces.shape.speeds
         return {"jacobian": self.jacobian, "columns": self.columns, "unloaded": unloaded}
@@ -267,18 +271,17 @@ def _rows_that_may_rest(
 def _is_at_dead_centre(
     rows: ContactRows, c: ContactState, velocities: Sequence[Scalar], loads: Loads
 ) -> Scalar:
-    """Return whether the slip of a contact is slow because its levers are short, though its bodies move.
+    """Return whether the slip of a contact is slow because its row of J is small, though its bodies move.
 
     The impulses ``loads``, which end all slips that may end, would then stop the bodies. Examples: the foot
     of a pendulum slides along a plane and is right below the pivot, where the slip reverses; the slider of a
     crank with a brake reverses its motion; the speed ratio of two shafts of a linkage passes the ratio of a
-    clutch between them; a foot slides beside another that sticks, at the instant at which motion of the first
-    no longer changes their distance.
+    clutch between them; a foot slides while another foot sticks, and at this instant the motion of the bodies
+    does not change the distance between the feet.
 
-    The normal row of a contact has its usual levers at such a place. So the work of the impulses along the
-    slip is compared with the energy of a body with the levers of the normal row and a negligible slip. A
-    brake has no normal row: it is at a dead centre if an impulse that removes its slip changes a speed
-    noticeably.
+    The normal row n of J has its usual size at such a place. So the work of the impulses along the slip is
+    compared with v²/A for a negligible slip v, with A = n M⁻¹ nᵀ. A brake has no normal row: it is at a dead
+    centre if an impulse that removes its slip changes a speed noticeably.
     """
     if not c.slip:
         return 0
@@ -384,7 +387,8 @@ def _impact(
     law: str,
 ) -> tuple[Loads, Scalar, Scalar]:
     """Return the impulses, whether no impulses were found, and whether they are without rebound."""
-    before = list(velocities)  # velocities of a real motion do not contradict, so compression has a solution
+    # Velocities of one motion do not contradict each other, so compression has a solution.
+    before = list(velocities)
     e: dict[str, Scalar] = {}
     for c in contacts:
         if c.normal is not None:
@@ -435,7 +439,8 @@ def _impact(
                 right[row] = fn.select(fn.absolute(right[row]) <= approach, 0, right[row])
     second = rows.solve(right, _restitution_phase(contacts, choices, back), apart=True)
     without = fn.named(fn.equal(second["failed"][0], NOT_FOUND), "contact_without_rebound")
-    returned = returned + Loads(list(second["force"]), list(second["loaded"]))  # by the second phase
+    # The impulses of the second phase: those given back, and those of its own problem.
+    returned = returned + Loads(list(second["force"]), list(second["loaded"]))
     after = [plus(v, change) for v, change in zip(before, pressed_rows, strict=True)]
     lost = times(-0.5, _work(pressed.forces, [plus(v, w) for v, w in zip(before, after, strict=True)]))
     energy = _returned_energy(law, lost, contacts, e, pressed.forces, before)
@@ -512,7 +517,7 @@ def _share(
 
 
 def _speed_changes(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar]:
-    """Return D P, the changes of the rows' speeds by impulses."""
+    """Return D P, the changes of the speeds u that impulses in the rows cause."""
     speeds = rows.forces.shape.speeds
     return [
         fn.named(
@@ -555,8 +560,10 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], stops: Scalar, h
 
 
 def _is_at_rest(c: ContactState, choice: _Choice, direction: Sequence[Scalar]) -> fn.Operand:
-    """Return whether a slip begins from rest. It does if it was at rest; and also if it was slow, was stopped
-    since no statuses were found with which it slid on, and now begins in another ``direction``.
+    """Return whether a slip that begins starts from rest.
+
+    It does if it was at rest. It also does if it was slow, was stopped because no statuses were found with
+    which it continued, and now begins in another ``direction``.
     """
     along = total([times(direction[row], e) for row, e in zip(c.slip, choice.direction, strict=True)])
     slow = fn.and_(as_expr(choice.rests) > 0.25, as_expr(along) < WITHIN)

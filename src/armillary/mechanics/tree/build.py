@@ -524,7 +524,7 @@ def _node(value: Scalar) -> Scalar:
 
 
 def _split_modal_step(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
-    """Return the steps of a joint without a last step that modes move, and that last step or `None`."""
+    """Return the steps of a joint except a last step by modes; and this step, or `None` if there is none."""
     if steps and isinstance(steps[-1], Flexed):
         return steps[:-1], steps[-1]
     return steps, None

@@ -177,7 +177,10 @@ class _Moving:
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """The dependence of the effort along a freedom on the motion of a link: g_α·δα* + g_a·δa + c·δω."""
+    """The dependence of the effort along a freedom on the motion of a link: g_α·δα* + g_a·δa + c·δω.
+
+    ``n`` is g_α and ``f`` is g_a.
+    """
 
     freedom: Freedom
     n: Triple
@@ -207,7 +210,7 @@ def _sides(link: Link) -> tuple[Rotation, Rotation]:
     rotation = link.rotation
     outer = rotation.second if isinstance(rotation, RotationChain) else rotation
     if link.step != "turn" or not isinstance(outer, AxisRotation) or is_constant(outer.cosine):
-        return rotation, _SAME  # the axes of rotors do not turn
+        return rotation, _SAME  # no turn, or the turn of a rotor, whose axes do not rotate (regroup.py)
     return (rotation.first if isinstance(rotation, RotationChain) else _SAME), outer
 
 

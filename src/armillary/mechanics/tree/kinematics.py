@@ -202,7 +202,7 @@ def accumulated_wrenches(
 ) -> list[Wrench]:
     """Return each link's wrench plus the wrenches of all links beyond it, summed from the leaves.
 
-    ``known`` has values, by speed index, of components along freedoms; they replace the sums.
+    ``known`` has components along freedoms, by speed index; where a component is known, it replaces the sum.
     """
     found = list(own)
     for i in reversed(range(len(tree.links))):

@@ -15,8 +15,8 @@ in 4 products and 5 sums (2c is shared). A general block [p q; r t] is rotated b
 
     y = s (p − t) + c (q + r)   p' = p − s y        t' = t + s y        q' = c y − r       r' = c y − q
 
-These formulas follow from the double-angle identities. Most of the operations that the recursive formalisms
-save are saved by them.
+These formulas follow from the double-angle identities. They account for most of the operations that the
+recursive formalisms save.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def moment_inertia(h: Triple, r: Triple) -> Matrix:
 
 # The modes of a flexible link: their part of the link's inertia wrench, and the equations of the modes.
 #
-# Boltzmann and Hamel's equations for the kinetic energy in ``model/flexible/part.py``, which defines the
-# integrals P, H, g, A and M, are in the link's axes
+# Boltzmann and Hamel's equations for the kinetic energy in ``model/flexible/part.py`` are as follows in the
+# link's axes. That file defines the integrals P, H, g and M, and ``deformation.py`` defines A.
 #
 #     f = m a + α × c + ω × (ω × c) + 2 ω × Pξ + Σ g_pq ξ_p ξ_q + P ξ̇
 #     n = J α + ω × Jω + c × a + J̇ω + ω × Hξ + Ḣξ + H ξ̇
@@ -349,7 +349,7 @@ class Link:
     first: Triple = ZEROS
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
     velocity: str = ""  # of a drift: "body" or "parent", the body in whose axes the linear speeds are
-    velocity_axes: Rotation = SAME  # of a drift with "parent": from the parent body's to its link's axes
+    velocity_axes: Rotation = SAME  # for "parent": from the parent body's axes to the parent link's axes
     modes: LinkModes | None = None
     carrier: int = -1
     columns: tuple[tuple[Triple, Triple], ...] = ()  # (θ, ψ) of each mode: velocities per unit of its speed
@@ -457,7 +457,7 @@ class Tree:
 
 
 def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
-    """Return the tree with numbers or arrays in place of symbols, for which formalisms compute numbers."""
+    """Return the tree with numbers or arrays in place of symbols, so that formalisms compute numbers."""
     found: list[Expr] = []
 
     def collect(x: Scalar) -> Scalar:

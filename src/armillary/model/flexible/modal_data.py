@@ -449,9 +449,9 @@ def _check_normalised(product: Array, where: str) -> None:
         )
 
 
-# Readers of parts. The first of these options that the user gives selects the reader. An entry has the
-# option, the name of this way of description for errors, and the reader, whose keywords are the allowed
-# options.
+# Readers of parts. The first of these options that the user gives selects the reader. Each option has the
+# words by which error texts name this way of description, and the reader. The keywords of the reader are the
+# options that are allowed with it.
 READERS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
     "coupling": ("rigid-elastic coupling", from_coupling),
     "P": ("modal integrals", from_integrals),

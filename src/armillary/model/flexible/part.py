@@ -15,7 +15,7 @@ second-order terms added.
 
 For computed modes, the integrals follow from a mass matrix, as products of rigid motions and modes. Every
 node has six displacements, three translations and three rotations. The body's motion v, ω and the modal rates
-ξ give the node the velocities (that of rotation in axes that rotate with the node)
+ξ give the node the following velocities, that of rotation resolved in axes that rotate with the node:
 
     translation   v + ω × (r + ψη + ½ηGη) + (ψ + Gη)ξ
     rotation      Rᵀω + J_r θξ,      Rᵀ = 1 − b̃ + ½ b̃b̃,   J_r = 1 − ½ b̃,   b = θη
@@ -35,11 +35,11 @@ an addition, and two moments that differ in the last bit cannot share a product.
 coefficient x with its natural size s is
 
     |x| ≤ 1e-9 s              becomes 0
-    ||x| − |y|| ≤ 1e-12 s     x and y in one array, in H and J1, or in M, ½ J2 and H1, get the same magnitude
+    ||x| − |y|| ≤ 1e-12 s     x and y of one array get the same magnitude
     ||x| − 1| ≤ 1e-12 s       becomes ±1
 
-The natural size is the bound of the integral by the inequality of Cauchy and Schwarz. With the mass m,
-J_s = ½ tr J = ∫r·r and a_p = √M_pp it is
+In the second line H and J1 count as one array, and so do M, ½ J2 and H1. The natural size is the bound of the
+integral by the inequality of Cauchy and Schwarz. With the mass m, J_s = ½ tr J = ∫r·r and a_p = √M_pp it is
 
     c: √(m J_s)    J: J_s    P_p: √m a_p    H_p, J1_p: √J_s a_p    ½ J2_pq, H1_qp: a_p a_q
     A = M, K or C: √(A_pp A_qq)    displacements of nodes: a_p/√m    rotations of nodes: a_p/√J_s
@@ -64,7 +64,8 @@ from armillary.untyped import DataTable, Given
 Array = np.ndarray
 MatrixLike: TypeAlias = Any  # an array or a sparse matrix of SciPy, which has no types
 
-# Modes whose ``coherence`` in M and K is smaller are orthogonal except for rounding errors.
+# Modes whose ``coherence`` in M and K is smaller are orthogonal except for rounding errors. Coefficients up
+# to this times their natural size are rounding errors, too.
 ORTHOGONAL = 1e-9
 
 
@@ -422,8 +423,8 @@ def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
 
 
 def _common(magnitudes: Array, size: Array) -> Array:
-    """Return magnitudes, given in rising order, of which those that differ by rounding are made equal, and
-    those that are nearly 1 are made 1.
+    """Return magnitudes without rounding errors: those that differ by rounding get the same value, and those
+    that are nearly 1 become 1. They are given in rising order.
     """
     below, above = size[:-1], size[1:]
     apart = np.diff(magnitudes) > EQUAL * np.minimum(above, below)

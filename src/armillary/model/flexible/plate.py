@@ -61,7 +61,7 @@ class Plate:
     ``origin`` is the middle of the edge x = 0. ``root`` states whether this edge is "clamped", "pinned" or
     "free"; the other edges are free. In-plane motion and rotary inertia are neglected. ``stations`` names
     further nodes at places (x, y), with y measured from the middle. The nodes "root" and "tip", in the middle
-    of the edges x = 0 and x = a, and "corner1" to "corner4", in turn from (0, −b/2) by (a, −b/2), always
+    of the edges x = 0 and x = a, and "corner1" to "corner4", in turn from (0, −b/2) via (a, −b/2), always
     exist.
     """
 

@@ -78,9 +78,10 @@ def unilateral(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """Prevent an expression of coordinates and time, the ``gap``, from becoming negative, such as the
-    distance of two balls less the sum of their radii. Return the force that opens the gap. Friction acts
-    along ``slip``, a velocity that is linear in the speeds. For the other arguments see ``contact``.
+    """Prevent the ``gap``, an expression of coordinates and time, from becoming negative. A gap is, for
+    instance, the distance of two balls less the sum of their radii. Return the force that opens the gap.
+    Friction acts along ``slip``, a velocity that is linear in the speeds. For the other arguments see
+    ``contact``.
     """
     where = f"unilateral '{name}'"
     check_new_name(system, name, "unilateral")
@@ -109,8 +110,8 @@ def unilateral(
 
 
 def _generalised_load(system: Description, name: str, speed: Expr, where: str) -> Expr:
-    """Return the symbol of a force along a velocity that is linear in the speeds; add the loads on all these
-    speeds that it causes.
+    """Return the symbol of a force along a velocity that is linear in the speeds; add a load on each of these
+    speeds, by which the force acts.
     """
     moving = [s for s in symbols(speed) if s.data.role == "speed"]
     factors = {u: derivative(speed, u) for u in moving}

@@ -88,7 +88,7 @@ class Described(Kind):
 
 
 class Tested(Kind):
-    """Values that pass a test ``fits``, which words and a JSON schema describe."""
+    """Values that pass a test, ``fits``; words and a JSON schema describe these values."""
 
     def __init__(self, words: str, fits: Callable[[Given], bool], schema: Schema) -> None:
         self.words, self._fits, self._schema = words, fits, schema

@@ -115,8 +115,8 @@ def acceleration_change(source: GravitySource, base: Triple, step: Triple, squar
         Δ = −μ (s − F b)/|b + s|³,   q = s·(s + 2 b)/b²,   c = (1 + q)√(1 + q),   F = q (3 + 3 q + q²)/(1 + c)
 
     If two accelerations of 10 m/s² were subtracted, rounding errors of 10⁻¹⁵ m/s² would be left, 10⁻⁹ of the
-    difference over a metre. The part of oblateness is a thousandth of the field, so it is found by
-    subtraction. ``square`` is b², if it is known already.
+    difference over a metre. The part due to oblateness is only a thousandth of the field, so its difference
+    is found by subtraction. ``square`` is b², if it is known already.
 
     Source: Battin (1999), An Introduction to the Mathematics and Methods of Astrodynamics, section 8.4.
     """
@@ -402,7 +402,7 @@ def all_loads(system: Description) -> list[Load]:
 
 
 def modal_forces(system: Description) -> dict[Expr, Expr]:
-    """Return the forces of attractors on modes besides their uniform part, by modal speed.
+    """Return the forces of attractors on modes, without those of the uniform fields, by modal speed.
 
     Q_p = −∂V/∂η_p is the force times ∂(mass centre)/∂η_p, less ∂V/∂(inertia) times ∂(inertia)/∂η_p.
     """

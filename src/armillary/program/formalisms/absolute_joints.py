@@ -87,7 +87,8 @@ class _Joint:
     parent: Matrix  # R_P
     directions: list[Triple]
     axes: list[Triple] | None
-    ends: list[Triple]  # the turns' axes in the child's axes at zero coordinates; the last axis stays there
+    # The turns' axes in the child's axes at zero coordinates; the last axis is fixed in the child.
+    ends: list[Triple]
 
 
 def _joint_of_part(parts: AbsoluteBodies, index: int) -> _Joint:
@@ -125,7 +126,8 @@ def _joint_of_part(parts: AbsoluteBodies, index: int) -> _Joint:
 def joint_rows(parts: AbsoluteBodies, index: int) -> list[AbsoluteConstraint]:
     """Return the constraints of the joint that carries a part."""
     joint = _joint_of_part(parts, index)
-    # A part on the ground needs no constraints of translation: its d has only the joint's slides.
+    # A part on the ground needs no constraints of translation: its coordinates d of position are only the
+    # distances along the joint's slides.
     bound = joint.part.parent != GROUND or joint.part.end is not None
     found = _translation_rows(parts, joint) if bound else []
     found += _rotation_rows(joint)

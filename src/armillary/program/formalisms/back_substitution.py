@@ -1,8 +1,8 @@
 """Back substitution: each branch of the tree is eliminated as a block, then hubs are solved from the root.
 
-Let x be the unknowns of a branch, and (a, α) the acceleration of its hub in hub axes, without the remainders
-(the parts of accelerations that do not depend on rates of speeds). F and G are the columns of the mass matrix
-that couple x with a and α:
+A branch is a chain of links, and its hub is the parent of its first link. Let x be the unknowns of the
+branch, and (a, α) the acceleration of the hub in hub axes, without the remainders (the parts of accelerations
+that do not depend on rates of speeds). F and G are the columns of the mass matrix that couple x with a and α:
 
     M_bb x + F a + G α = f_b
 
@@ -111,8 +111,8 @@ class EliminatedBranch:
 
 
 def accelerations(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-    """Return the unknowns x by speed index; if ``at_rest``, by applied loads alone, at zero speeds and
-    without gravity.
+    """Return the unknowns x by speed index. If ``at_rest``, only the applied loads cause them, and speeds and
+    gravity are zero.
     """
     return _outward(tree, eliminate_branches(tree, applied, at_rest=at_rest))
 

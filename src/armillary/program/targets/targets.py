@@ -1,6 +1,6 @@
 """The targets of a system's program, as expressions of time, state, memory and parameters alone.
 
-``converted_targets`` makes the targets of programs whose states are momenta or others instead of speeds.
+``converted_targets`` makes the targets of programs that have momenta or other states in place of speeds.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Targets:
 
 
 def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: Reduction) -> Targets:
-    """Return the root expressions of a system whose speeds have these rates, by index among all speeds."""
+    """Return the root expressions of a system; ``speed_rates`` has the rates of all speeds by index."""
     plain = reduction.plain
     contacts = contact_targets(system, speed_rates, reduction)
     forces = {} if contacts is None else contacts.forces
@@ -217,8 +217,9 @@ def check_rates(system: Description, rates: Iterable[Scalar], plain: Undimension
             )
 
 
-# If the squared share of a pivot in its row is below this, another choice of dependent speeds is made: here
-# the error of dependent speeds is about four times that of independent speeds, which methods control.
+# If the squared share of a pivot in its row is below this, another choice of dependent speeds is made. At
+# this share the error of dependent speeds is about four times that of independent speeds; the methods of runs
+# control only the latter.
 POOR_PIVOT = 0.05
 DEPENDENT_SPEEDS = "dependent speeds"
 # If the strength of the weakest constraint (reduction.py) is below this, constraints are about to lose rank
