@@ -8,7 +8,7 @@
         initial={"pole.q1": (-0.1, 0.1)}, parameters={"L": (0.4, 0.6)},
     )
 
-Observations, rewards and limits are expressions of the model. Inputs are constant during a step, and RK4
+Observations, rewards and limits are expressions of the model. Inputs are constant during a step, which RK4
 integrates. `ModelEnvironment` is a single copy; `stable_baselines` returns copies for Stable-Baselines3.
 """
 

@@ -1,4 +1,4 @@
-"""The group of commands: it imports the called command, prints results, and turns errors into sentences."""
+"""The group of commands: it imports the called command, prints results, and prints errors as sentences."""
 
 from __future__ import annotations
 

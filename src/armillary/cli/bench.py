@@ -178,7 +178,7 @@ def _per_call(function: int, state: Given, constants: object, memory: object, ou
 
 
 def _per_step(model: CompiledModel, given: DataMapping) -> float:
-    """Return the seconds of a step of a fourth-order method in the compiled loop, from two runs."""
+    """Return the seconds of a fourth-order step in the compiled loop, by the difference of two runs."""
     from armillary.settings import RunSettings
     from armillary.solver.methods.registry import family_methods
 

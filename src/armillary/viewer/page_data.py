@@ -155,8 +155,9 @@ PICTURES = 4_000_000  # bytes of all textures of a picture
 class PictureMesh:
     """A mesh as stored in a page.
 
-    Corners (n, 3) are at ``low + step*levels``; ``faces`` are their indices (m, 3). Each of ``paints`` holds
-    from its first face on. ``mapped`` (m, 3, 2) has the texture coordinates of the corners of faces.
+    Corners (n, 3) are at ``low + step*levels``; ``faces`` are their indices (m, 3). Each of ``paints``
+    (first face, paint) applies from its first face on. ``mapped`` (m, 3, 2) has the texture coordinates of
+    the corners of faces.
     """
 
     levels: np.ndarray
@@ -270,7 +271,7 @@ class MeshStore:
         return None if self.found[key] is None else key
 
     def _limit_pictures(self, mesh: PictureMesh, shape: str, name: str) -> PictureMesh:
-        """Return a mesh, without its pictures if all of them together would take too much room."""
+        """Return a mesh, without its textures if all textures together would be too large."""
         images = {paint.image for _, paint in mesh.paints}
         if sum(map(len, self._pictures | images)) <= PICTURES:
             self._pictures |= images

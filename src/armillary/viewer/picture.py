@@ -398,7 +398,7 @@ class Painter:
         whole = image.reshape(fine.height, fine.width, 3)
         pixels = [
             whole[i::FINE, j::FINE] for i in range(FINE) for j in range(FINE)
-        ]  # a mean by axes: 5 × slower
+        ]  # np.mean over axes would be 5 times slower
         mean = sum(pixels[1:], pixels[0]) * np.float32(255 / FINE**2)
         return np.rint(np.clip(mean, 0, 255)).astype(np.uint8)
 

@@ -33,6 +33,7 @@ TRUNCATION = 5e-5
 
 _BLEVINS = "Blevins (1979), table 8-1"
 _LEISSA = "Leissa (1973)"
+# Wave numbers kL of the first three modes, by the ends of the beam.
 _WAVES = {
     ("clamped", "free"): (1.87510407, 4.69409113, 7.85475744),
     ("free", "free"): (4.73004074, 7.85320462, 10.9956078),

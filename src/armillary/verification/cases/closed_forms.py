@@ -91,7 +91,7 @@ _TILT = math.radians(30.0)
 
 
 def _nutation(model: Model) -> Iterator[float]:
-    """Yield differences from elliptic functions, for slow tops, which nutate far, to fast tops."""
+    """Yield differences from elliptic functions, for tops from slow, with large nutation, to fast."""
     top, drifts = example("spinning_top"), []
     for spin in (60.0, 125.0, 400.0):
         run = model.simulate(2.0, sample=0.005, initial=top.tilted(_TILT) | {"top.u3": spin}, **TIGHT)
@@ -268,7 +268,7 @@ def measure_libration() -> Iterator[float]:
         yield largest_difference(pitch, np.arcsin(k * sn))
 
 
-_STEPS = (0.05, 0.10, 0.15, 0.17)  # s
+_STEPS = (0.05, 0.10, 0.15, 0.17)  # steps that are tried, s
 _MULTIPLIERS = [f"multiplier of {name}" for name in ("rolling in x", "rolling in y", "path")]
 _TEXT = "Park and Chiou (1987), section 7"
 

@@ -27,7 +27,7 @@ _G = 9.81
     page="impacts",
 )
 def measure_ball() -> Iterator[float]:
-    """Bounce k lasts 2 t₁ eᵏ; the last one ends at t₁ (1 + e)/(1 − e), with t₁ the end of the fall."""
+    """Bounce k lasts 2 t₁ eᵏ; the last one ends at t₁ (1 + e)/(1 − e). The fall lasts t₁."""
     s = System("ball")
     ball = s.body("ball", joint=Prismatic("y"), mass=0.2, inertia=0)
     s.gravity(_G, -s.ground.y)
