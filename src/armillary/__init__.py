@@ -224,7 +224,8 @@ __all__ = [
 _WORDS = {"Hinge": "Revolute", "Pin": "Revolute", "Slider": "Prismatic", "Ball": "Spherical", "Weld": "Fixed"}
 
 
-# Without the lock, Python may raise an error in one of several threads that import a package and its modules.
+# Several threads may import a package and its modules at the same time. Without the lock, Python may then
+# raise an error in one of them.
 _importing = RLock()
 
 

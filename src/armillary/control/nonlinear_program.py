@@ -14,9 +14,9 @@ The phases of a motion form one program: each phase has its variables and rows, 
 
     departures of a phase − arrivals of the next = 0
 
-where departures are values at the end of a phase, which determine the arrivals, values at the start of the
-next phase. If the first phase has arrivals, they are linked to the end of the last phase: the motion is
-periodic.
+where departures are values at the end of a phase, and arrivals are values at the start of the next phase. The
+departures determine the arrivals. If the first phase has arrivals, they are linked to the end of the last
+phase: the motion is periodic.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Functions:
     arrivals: int  # number of link values of ``first``, determined by the end of the phase before
     departures: int  # number of link values of ``last``, which determine the next phase's start
     input_places: tuple[int, ...]  # indices of the inputs in the memory
-    memory: np.ndarray  # one row
+    memory: np.ndarray  # the model's memory, as one row
     parameters: DataTable
 
     def memory_rows(self, v: np.ndarray) -> np.ndarray:
@@ -74,8 +74,9 @@ class Limits:
 class NonlinearProgram:
     """The program of one phase on one mesh.
 
-    Rows: defects point by point, first input, path constraints point by point, first and last conditions, and
-    the link values (``PhasedProgram``).
+    Rows: the defects E X − T W F point by point; the extrapolation of the first input, if the mesh has no
+    node at the beginning; path constraints point by point; first and last conditions; and the link values
+    (``PhasedProgram``).
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class NonlinearProgram:
 
     @cached_property
     def sequence(self) -> tuple[np.ndarray, np.ndarray]:
-        """Group numbers of variables and rows, sorted by time; those common to all points are last.
+        """Group numbers of variables and rows by time; parameters, the duration and departures are last.
 
         Factors of matrices in this order fill in only near the diagonal and at the border. A group is an
         interval without its end; with each point as a group, more pivots are delayed, and the factors take a
@@ -210,7 +211,7 @@ class NonlinearProgram:
         return SparseSums(terms, self.rows + 1, at.source)
 
     def rates(self, z: np.ndarray) -> np.ndarray:
-        """Return f at all points."""
+        """Return the rates F at all points."""
         self._points.fill_values(z)
         found: np.ndarray = self._points.source[self._points.values[0][:, : self.n]]
         return found
@@ -253,7 +254,7 @@ class NonlinearProgram:
             keys = np.where(columns < 0, -1, np.asarray(rows) * row_of + columns)
             terms.add(keys, *term, **timed)
 
-        # Defects through the rates.
+        # Derivatives of the defects by way of the rates F.
         rate = pattern.rows < n
         r, by = pattern.rows[rate], pattern.columns[rate]
         wr, wk, w = (a[:, None] for a in mesh.rates)
@@ -312,7 +313,7 @@ class NonlinearProgram:
             add(self.columns[k, r], self.columns[k, c], place, self.chain[k, r] * self.chain[k, c])
         if self.fixed is None:
             by, weights = f.inside.jacobian_pattern.columns, at.plain[:, f.inside.jacobian_pattern.rows]
-            twice = np.where(by == self.columns.shape[1] - 1, 2.0, 1.0)  # ∂²/∂T² counts twice
+            twice = np.where(by == self.columns.shape[1] - 1, 2.0, 1.0)  # the mixed term enters ∂²/∂T² twice
             columns = self.columns[:, by]
             add(columns, np.full_like(columns, self.last), at.slopes[0], twice * self.chain[:, by], weights)
         keys = terms.arrays()[0]

@@ -26,7 +26,7 @@ _SEEN = 1e-6  # least violation that a message names
 _JUMPING = {name: name for name in ("select", "sign", "floor", "ceil", "mod")}
 _JUMPING |= {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _BENDING = {name: name for name in ("abs", "min", "max")}
-_BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # times of the run's samples in each interval
+_BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # times of a run's samples, as shares of each interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -78,14 +78,15 @@ class Regulator:
 class KalmanGain:
     """The steady Kalman filter of a linear model: x̂' = A x̂ + B v + L (y − C x̂ − D v), L = P Cᵀ V⁻¹.
 
-    ``covariance`` is P, the covariance of the estimate's error. In a discrete model L is the gain of the
-    filter form, which corrects the prediction x̂⁻ of a state when its measurement has come,
+    ``covariance`` is P, the covariance of the estimate's error, and V is the intensity of the noise on the
+    outputs y. In a discrete model L is the gain of the filter form, which corrects the prediction x̂⁻ of a
+    state with the measurement y at the same instant,
 
         x̂ = x̂⁻ + L (y − C x̂⁻ − D v)     x̂⁻ ← A x̂ + B v     L = P Cᵀ (C P Cᵀ + V)⁻¹
 
-    and ``covariance`` is that of x̂⁻, before the correction. The gain of the predictor form, which takes a
-    prediction to the next, is A L. ``poles`` are the eigenvalues of A − L C, or of A − A L C if the model is
-    discrete.
+    and ``covariance`` is the covariance of the error of x̂⁻, before the correction. The gain of the predictor
+    form, which computes the next prediction from the last, is A L. ``poles`` are the eigenvalues of A − L C,
+    or of A − A L C if the model is discrete.
     """
 
     linear: LinearModel
@@ -183,9 +184,9 @@ def hamiltonian(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> n
 def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> np.ndarray:
     """Return P at all times, by the Riccati equation whose Hamiltonian matrices are given at these times.
 
-    [X; Y]' = H [X; Y] with P = Y X⁻¹. P at the last time is ``final``. The integral over each interval is
-    approximated by a Magnus expansion of fourth order. Its exponential maps P over a short part of the
-    interval,
+    The equation is linear in X and Y with P = Y X⁻¹: [X; Y]' = H [X; Y]. P at the last time is ``final``. The
+    integral over each interval is approximated by a Magnus expansion of fourth order. Its exponential maps P
+    over a short part of the interval,
 
         P ← Z + Fᵀ P (I + G P)⁻¹ F
 
@@ -215,7 +216,7 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
     return costs
 
 
-_SHORT = 0.5  # largest norm of a part's Hamiltonian matrix: growing and decaying modes differ little there
+_SHORT = 0.5  # largest norm of a part's Hamiltonian matrix; growing and decaying modes then differ little
 
 
 def _riccati_map(omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -251,9 +252,9 @@ def kalman(
     """Return the steady Kalman filter for white noise of given intensities.
 
     ``process`` is the intensity of noise on the states' rates or, with ``noise_inputs``, on the inputs;
-    ``measurement`` is that of noise on the outputs. Both are numbers, numbers by name, diagonals or matrices.
-    In a discrete model they are covariances per step, and L corrects a prediction, L = P Cᵀ (C P Cᵀ + V)⁻¹;
-    the gain of the predictor form is A L.
+    ``measurement`` is the intensity of noise on the outputs. Both are numbers, numbers by name, diagonals or
+    matrices. In a discrete model they are covariances per step, and L = P Cᵀ (C P Cᵀ + V)⁻¹
+    corrects a prediction; the gain of the predictor form is A L.
     """
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
@@ -391,7 +392,7 @@ def input_limits(given: Mapping[str, object], names: Sequence[str]) -> tuple[np.
     return low, high
 
 
-_ROUNDING = 1e-12  # relative to the largest eigenvalue: smaller negative ones count as zero
+_ROUNDING = 1e-12  # relative to the largest element: smaller negative eigenvalues count as zero
 
 
 def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: bool = False) -> np.ndarray:
@@ -414,7 +415,7 @@ def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: b
         raise ParameterError(f"{what} must be {several}, for {', '.join(names)}")
     check_finite_elements(matrix, what, ParameterError)
     size = float(np.max(np.abs(matrix), initial=0.0))
-    exact = np.array_equal(matrix, matrix.T)  # quick: weights are read at every plan of a controller
+    exact = np.array_equal(matrix, matrix.T)  # a quick test, since a controller reads weights at every plan
     if not exact and not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12 * size):
         raise ParameterError(f"{what} must be symmetric")
     matrix = (matrix + matrix.T) / 2

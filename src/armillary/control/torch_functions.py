@@ -1,8 +1,8 @@
 """A model's rates, outputs, steps and runs as functions of PyTorch, differentiated by compiled code.
 
 Each function is a `torch.autograd.Function` with forward and reverse derivatives. Tensors must be on the CPU;
-their memory is shared, not copied (DLPack). Leading axes, and axes of `torch.func.vmap`, are rows of one
-compiled loop.
+their memory is shared, not copied (DLPack). One compiled loop computes all elements along leading axes and
+along axes of `torch.func.vmap`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def to_torch(
 ) -> TorchFunctions:
     """Return rates, outputs, a step and a run as PyTorch functions with forward and reverse derivatives.
 
-    Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
-    `torch.func.vmap` and leading axes become runs of one compiled loop.
+    Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied. One
+    compiled loop computes all elements along leading axes and along axes of `torch.func.vmap`.
     """
     functions = ArrayFunctions(model, inputs, parameters, outputs, step, method, parts, ignore_jumps)
     torch = require("torch", extra="torch", purpose="to make functions of PyTorch")

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-# The search for completed runs that passed a configuration with a motion without mass: a motion that moves no
-# mass, so that the mass matrix is singular.
+# The search for completed runs that went through a configuration with a motion without mass. Such a motion
+# moves no mass, so that the mass matrix is singular.
 #
 # The loops of a batch do not keep the states from which a single run detects such a configuration. So a run
 # is suspect if its last speeds are enormous compared with its start speeds plus the start accelerations times
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 # are also repeated as single runs, to find the reason.
 
 _ENORMOUS = 100.0  # least ratio of last to expected speeds of a suspect run
-# Runs are searched in the order of decreasing speed. The search ends after this many runs that are not
-# suspect, or this many suspect runs that pass the check, since the last run that failed it.
+# Runs are searched in the order of decreasing speed. The search ends when _EXAMINED runs were not suspect or
+# _REPEATED suspect runs passed the check, counted from the last run that failed it.
 _EXAMINED = 256
 _REPEATED = 20
 _EXPLAINED = 5  # failed runs that are repeated to find the reason
@@ -50,7 +50,7 @@ _ROWS = 2000  # most samples of a repeated run
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
-    """Mark runs that passed a motion without mass as failed, with the message of the repeated single run."""
+    """Mark completed runs with a motion without mass as failed, with the message of the single run."""
     _explain_failed_runs(plan, outcome)
     if not plan.model.equations.joints_move_bodies or _masses_suffice(plan):
         return
@@ -141,9 +141,9 @@ def _reason_of_stop(plan: Plan, i: int) -> str:
 
 # Duration of a chunk in seconds, and so the interval between progress reports and between checks for Ctrl-C.
 _CHUNK_SECONDS = 0.1
-# Least number of vectors of runs in a chunk, for engines that make a vector of runs side by side. At the end
-# of a chunk, the other lanes wait for its longest run: runs of 7 ms on eight lanes took nine times as long in
-# chunks of one run.
+# Least number of vectors of runs in a chunk, for engines that make the runs of a vector side by side, one in
+# each lane. At the end of a chunk, all lanes wait for the longest run: runs of 7 ms on eight lanes took nine
+# times as long in chunks of one run.
 _LEAST_VECTORS = 4
 _DEVICES = ("cpu", "gpu")
 _PRECISIONS = ("double", "single", "fast")  # fast: single precision with the card's approximate sines
@@ -176,7 +176,7 @@ class Prepared:
         size: int | None = None,
         **how: Given,
     ) -> None:
-        """Compile for arguments ``how`` of ``simulate_batch``, in which values that differ are examples.
+        """Compile for arguments ``how`` of ``simulate_batch``; calls replace the values that differ.
 
         ``size`` is the number of runs of later batches, by default the number of example values.
         """

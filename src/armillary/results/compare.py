@@ -245,7 +245,7 @@ def largest_differences(
     for name, a in pair.here.items():
         b = pair.there[name]
         agree = (a == b) | (np.isnan(a) & np.isnan(b))
-        # a − b is computed where infinities agree, too (invalid); overflow is a valid, infinite difference.
+        # a − b is invalid where equal infinities agree, and is not used there; an overflow is a difference.
         with np.errstate(invalid="ignore", over="ignore"):
             gap = np.where(agree, 0.0, np.abs(a - b))
         magnitudes = np.abs(np.concatenate([a, b]))

@@ -118,7 +118,7 @@ class Run:
     info: Mapping[str, Info] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     outputs: tuple[str, ...] = ()
-    picture: MotionPicture | None = None  # of its motion; no part of the run's value or file
+    picture: MotionPicture | None = None  # draws the motion; not compared, and not saved in files
     _column: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -156,8 +156,9 @@ class Run:
         """Return a run with these rows and the other data of this run; a model makes its runs from a run
         without rows.
 
-        The new run keeps ``info``, which has plain values, and the arrays without copies. ``values`` must fit
-        the names. Neither ``values`` nor read-only times, which other runs share, may have negative zeros.
+        The new run keeps ``info``, which must have plain values, and the arrays without copies. ``values``
+        must fit the names. The caller removes negative zeros from ``values``, and from ``time`` if the array
+        is read-only because other runs share it.
         """
         made: Run = object.__new__(type(self))
         made.__dict__.update(
@@ -266,7 +267,7 @@ class Run:
         An output agrees if it differs by no more than atol + rtol times its largest magnitude. `tolerances`
         has other tolerances by name or pattern: a relative one, or (relative, absolute). Units of equal
         dimension are converted to this run's. Runs with different sample times are compared at common times;
-        if these are not all times of one run, a run is interpolated, with a note.
+        if neither run has all times of the other, one of them is interpolated, with a note.
         """
         arguments.instance(other, Run, "a run to compare with")
         allowed = arguments.flag(interpolate, "interpolate=")

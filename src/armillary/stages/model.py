@@ -105,15 +105,14 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     ) -> Run:
         """Simulate the motion from ``t0`` to ``t_end``. All times are seconds or texts such as "5 s".
 
-        Unless a ``method`` is named, it is "rk4" with a ``step`` and "dop853" without one. For an adaptive
-        method ``step`` is the first step that it tries, and ``rtol`` and ``atol`` are the errors that it
-        tolerates; methods of fixed step do not use them. ``sample`` is the time between rows, or a list of
-        times. If it is left out, fixed steps give a row each and adaptive methods a thousand rows; more than
-        4 GiB of rows are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a
-        function with the time reached. ``on_start`` is a function that gets all parameters, initial values
-        and memory by name, in their stated units, and may return other initial values. ``inputs`` drive
-        inputs of the model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data
-        frame, a file.
+        The default ``method`` is "rk4" if a ``step`` is given, and "dop853" if not. For an adaptive method
+        ``step`` is the first step that it tries, and ``rtol`` and ``atol`` are the errors that it tolerates;
+        methods of fixed step do not use them. ``sample`` is the time between rows, or a list of times. If it
+        is left out, fixed steps give a row each and adaptive methods a thousand rows; more than 4 GiB of rows
+        are refused. ``progress`` shows a line on a terminal when a run takes long, or calls a function with
+        the time reached. ``on_start`` is a function that gets all parameters, initial values and memory by
+        name, in their stated units, and may return other initial values. ``inputs`` drive inputs of the model
+        over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data frame, a file.
 
         A run that diverges, or whose events accumulate at an instant, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns the run so far.
@@ -197,7 +196,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         level, rising)", "histogram(x, low, high, bins)" of outputs x. They are evaluated at every fixed step,
         or at 1000 intervals of an adaptive method; ``watch`` sets another time between evaluations.
         ``outputs`` names the outputs whose histories are kept, at the times of ``sample``; if it is left out,
-        all are kept without metrics and none with metrics. Steps, methods and tolerances are as in
+        all are kept if there are no metrics, and none otherwise. Steps, methods and tolerances are as in
         ``simulate``; results agree with it to rounding, for any number of runs and ``threads`` (all cores by
         default).
 

@@ -182,7 +182,7 @@ _STUDY_FILE = KeyedTable(
 class StudyFile:
     """The content of a study file, as written; made by `StudyFile.read`.
 
-    StudySetup(StudyFile.read("car.toml")).study().run()
+    StudySetup(StudyFile.read("car_study.toml")).study().run()
     """
 
     run: RunFile  # the model, and how each run is made
@@ -330,7 +330,7 @@ class StudySetup(Simulation):
             )
         self.check_places()
         self.check_values()
-        model = self.model  # also sets `names` and `metrics`, which the derived equations check
+        model = self.model  # also derives the equations, which sets and checks `names` and `metrics`
         given = {name: entry.value for name, entry in self.study_file.settings.items()}
         how = {
             "vary": self.vary,

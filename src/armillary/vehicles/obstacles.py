@@ -4,12 +4,12 @@ At an edge a tyre does not follow the height below its hub. In the model two ell
 obstacle, one ahead of the other, and the wheel stands on the plane through the cams' lowest points:
 
     |ξ/a|ᶜ + |ζ/b|ᶜ = 1       the cam, a = length·r, b = height·r, c = order, r: free radius of the tyre
-    z(x) = max over ξ of [ profile(x + ξ) − b (1 − (1 − |ξ/a|ᶜ)^(1/c)) ]
+    z(x) = max over ξ of [ profile(x + ξ) − b (1 − (1 − |ξ/a|ᶜ)^(1/c)) ]     height of the cam's lowest point
     height = (z_front + z_rear)/2        slope = (z_front − z_rear)/s,   s = shift · contact length
 
-For a profile of steps the maximum is exact: each stretch of constant height lifts the cam by this height
-minus the rise of the cam's lower edge at the distance ξ of the stretch. The distance s between the cams is
-computed for one load and stays constant.
+The front cam is at x + s/2, the rear cam at x − s/2. For a profile of steps the maximum is exact: each
+stretch of constant height lifts the cam by this height minus the rise of the cam's lower edge at the distance
+ξ of the stretch. The distance s between the cams is computed for one load and stays constant.
 
 Source: Schmeitz, A semi-empirical three-dimensional model of the pneumatic tyre rolling over arbitrarily
 uneven road surfaces, TU Delft 2004; Pacejka (2012), section 10.1.6. Defaults come from MF-Swift files.

@@ -1,4 +1,7 @@
-"""The regressor of inverse dynamics, linear in the base parameters, and exciting trajectories.
+"""Regressors of inverse dynamics, and exciting trajectories.
+
+A regressor Y gives the efforts of a motion as linear functions e = Y π + e₀ of the base parameters π: the
+fewest combinations of the links' inertial parameters that determine the efforts.
 
 An exciting trajectory is a periodic motion whose efforts depend clearly on every base parameter,
 
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
 
 
 _NEAR = 0.3  # largest distance of random positions from the start, in radians or units of length
-_TRIES = 5  # random positions that are tried for each position with closed loops that is needed
+_TRIES = 5  # random positions tried at most for each required position with closed loops
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +130,7 @@ class RegressorModel:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """The functions of Y for the base parameters, row by row, and of e₀."""
+        """Compiled functions of Y, row by row with one column for each base parameter, and of e₀."""
         chosen = [row[k] for row in self.linear.rows for k in self.groups.independent]
         wanted = {"regressor": chosen, "rest": list(self.linear.rest)}
         return ModelFunctions(self.equations, wanted, self.linear.expressions.rates)
@@ -174,7 +177,7 @@ _made = kept_per_object(RegressorModel)
 
 
 def regressor_model(model: CompiledModel, *, every: bool = False) -> RegressorModel:
-    """Return the regressor of a model, made once."""
+    """Return the regressor of a model, made at its first use; ``every`` is as for `linear_efforts`."""
     return _made(model.base, every=every)
 
 
@@ -206,9 +209,9 @@ def regressor(
     )
 
 
-_ZERO = 1e-12  # columns below this share of the largest are rounding errors
+_ZERO = 1e-12  # columns whose norm is below this share of the largest norm are rounding errors
 _FINE = 20  # samples per harmonic at which limits are checked
-_DRAWS = 30  # random series, of which a minimisation starts from the best
+_DRAWS = 30  # random series that are compared; a minimisation starts from the best of them
 _STEPS = 15  # most iterations of a minimisation
 
 
@@ -234,10 +237,10 @@ class ExcitingTrajectory:
     time: np.ndarray
     condition: float
     units: Mapping[str, str]
-    factors: np.ndarray  # from stated units of the coordinates to the model's own
-    speed_factors: np.ndarray  # from stated units of the speeds to the model's own
+    factors: np.ndarray  # factors from stated units of the coordinates to the model's own units
+    speed_factors: np.ndarray  # factors from stated units of the speeds to the model's own units
     model_centre: np.ndarray  # all coordinates of the model, in its order, with the joints at their centre
-    follow: np.ndarray  # derivatives of all coordinates of the model by those of the joints
+    follow: np.ndarray  # derivatives of all coordinates of the model by the joints' coordinates
 
     def model_coordinates(self, t: object) -> np.ndarray:
         """Return all coordinates of the model, in its order, at times.

@@ -43,8 +43,8 @@ class Drive:
     def origins(self) -> np.ndarray:
         """For each row, the row from which it is reached; −1 for the first row.
 
-        A row is reached from the previous row; in a grid, from its neighbour before it along the last axis
-        that has one.
+        On a path, this is the previous row. On a grid, it is the neighbour one step back along the last axis
+        on which the row is not the first.
         """
         index = np.arange(len(self)).reshape(self.shape)
         found = np.full(self.shape, -1)
@@ -57,10 +57,10 @@ class Drive:
 def read_drive(
     kinematics: Kinematics, given: Mapping[str, object], what: str, time: float | str, *, grid: bool = False
 ) -> Drive:
-    """Read values by name: numbers, or arrays of one length along a path.
+    """Read the values of driven quantities by name: numbers, or arrays of one length along a path.
 
     With ``grid``, arrays may differ in length, and each combination of their values is a row. A pair (values,
-    units) gives values in other units than the column's.
+    units) gives values in other units than the units of the quantity in runs.
     """
     named, time = table(given, what), seconds(time, "time=")
     if not np.isfinite(time):
@@ -91,7 +91,7 @@ def read_drive(
 
 
 def _column_values(kinematics: Kinematics, name: object, values: Given, what: str) -> np.ndarray:
-    """Return values as numbers in the units of the column."""
+    """Return the values of a driven quantity as numbers, in the units of the quantity in runs."""
     units = "s" if name == TIME else kinematics.position(name, what).units
     where = f"{what} '{name}'"
     text = [isinstance(value, str) for value in values] if isinstance(values, list | tuple) else []
@@ -129,7 +129,7 @@ def _path_numbers(values: object, what: str, units: str | None = None) -> np.nda
 
 @dataclass(frozen=True, eq=False)
 class PathStart:
-    """The position with closed loops from which a mechanism is followed."""
+    """The position with closed loops from which the first row of a path is reached."""
 
     place: Place
     values: Values  # values of all symbols at this position, by name
@@ -152,7 +152,7 @@ _ALIKE = 1e-9  # a row depends on others if less than this share of it is orthog
 
 
 def freedom(kinematics: Kinematics) -> int:
-    """Return the number of degrees of freedom: free speeds minus independent gaps of loops."""
+    """Return the number of degrees of freedom: free speeds minus independent constraints of positions."""
     kept = kinematics.equations.reduction.elimination.kept
     return len(kinematics.u) - sum(row.gap is not None for row in kept)
 
@@ -169,8 +169,8 @@ def held_quantities(
 
     Coordinates in ``held`` come first, then coordinates with a start value, then the coordinates that driven
     quantities move least. To find these, the matrix [J; C] of derivatives of gaps and of driven quantities is
-    extended, one coordinate at a time, by the row with the largest part orthogonal to the rows before. With
-    ``only_named``, only the coordinates in ``held`` are held.
+    extended row by row, each time by the row of the coordinate with the largest part orthogonal to the rows
+    before. With ``only_named``, only the coordinates in ``held`` are held.
     """
     k = kinematics
     count = freedom(k) - len(driven)
@@ -216,7 +216,10 @@ def held_quantities(
 
 
 class _Matrix:
-    """Derivatives of gaps, driven quantities and all coordinates by motions of one size along each speed."""
+    """Derivatives of gaps, driven quantities and all coordinates by motions along the speeds.
+
+    The unit of each motion is its size (`Kinematics.sizes`), so that columns can be compared.
+    """
 
     def __init__(self, kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -> None:
         k = kinematics

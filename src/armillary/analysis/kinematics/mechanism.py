@@ -1,6 +1,6 @@
-"""The conditions that hold a mechanism along a path, as compiled functions.
+"""The conditions that a mechanism satisfies along a path, as compiled functions.
 
-With small motions δ along all speeds,
+N gives the rates of the coordinates from all speeds, q̇ = N u. For a small motion δ along the speeds,
 
     q += N δ        F(q, t) = [gaps Φ; driven quantities c − c*] = 0        A = (∂F/∂q) N
     A u + b = [0; ċ*]                   b = ∂F/∂t; A also has rows for constraints of speeds alone
@@ -11,8 +11,8 @@ driven quantities are unknown too, and each speed has a row
 
     f(q) + Aᵀ z = e*                    f: generalised forces of all loads at rest
 
-whose target e* moves from the residual at the start to zero. The limits of a quantity x are a further row,
-s (max(x − high, 0) + min(x − low, 0)), which is zero while x is within them.
+whose target e* moves from the residual at the start to zero. If a quantity x has limits, there is a further
+row with a scale s, s (max(x − high, 0) + min(x − low, 0)), which is zero while x is within the limits.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Kinematics:
         return self.quantities[name]
 
     def position(self, name: object, what: str) -> KinematicQuantity:
-        """Return a quantity of positions alone, by its name."""
+        """Return a quantity by its name; raise an error if it depends on speeds or accelerations."""
         found = self.quantity(name, what)
         if moving := set(symbols(found.value)) & {*self.u, *self.a}:
             speed = min(s.data.name for s in moving)
@@ -169,13 +169,13 @@ class Kinematics:
         return directional_derivatives(values, self.moving)
 
     def sizes(self) -> list[Expr]:
-        """Return the size of each direction: motions of one size have comparable effects."""
+        """Return the size of a motion along each speed; motions of these sizes have comparable effects."""
         known = {**unit_sizes(self.system), **self.equations.reduction.sizes}
         return [as_expr(known[speed_kind(u)]) for u in self.speeds]
 
 
 def slopes(value: Expr, by: Sequence[Expr]) -> dict[int, Expr]:
-    """Return the nonzero derivatives by several symbols, by the symbol's index."""
+    """Return the nonzero derivatives with respect to several symbols, by the index of the symbol."""
     held = set(symbols(value))
     places = [j for j, s in enumerate(by) if s in held]
     found = zip(places, gradient(value, [by[j] for j in places]), strict=True)
@@ -188,7 +188,7 @@ def slopes(value: Expr, by: Sequence[Expr]) -> dict[int, Expr]:
 
 
 def generalised_forces(kinematics: Kinematics) -> list[Expr]:
-    """Return f along the free speeds, of all loads, with the system at rest."""
+    """Return the generalised forces f of all loads along the free speeds, with the system at rest."""
     k, system = kinematics, kinematics.system
     tree = build_tree(system, k.plain, given=k.given, split_free_bodies=True)
     tree = regroup(tree.with_degrees(lambda d: replace(d, rate=0, dependent=False)))
@@ -212,7 +212,7 @@ def effort_quantity(kinematics: Kinematics, driven: KinematicQuantity, force: Ex
 
 @dataclass(frozen=True, eq=False)
 class ConditionRow:
-    """One condition of positions or speeds: its name, its description, and the constraint if it is one."""
+    """One condition of positions or speeds: its name, its description, and its constraint, if it has one."""
 
     name: str
     about: str
@@ -272,8 +272,8 @@ class Mechanism:
         """Make and compile the expressions of conditions, their derivatives, and outputs."""
         k, n = self.kinematics, len(self.kinematics.u)
         # Rates that are differentiated once more are made by directional_derivatives, not by tangents. The
-        # function tangents compares rates with zero, and the derivatives by the speeds are evaluated where
-        # rates are zero.
+        # function tangents may insert comparisons of rates with zero, which must not be differentiated here:
+        # the derivatives by the speeds are evaluated where rates are zero.
         moving = k.moving | dict(zip(self.z, self.u[n:], strict=True))
         onward = moving | dict(zip(self.u, self.a, strict=True))
         values = [as_expr(k.plain(c.position)) for c in gaps]
@@ -343,7 +343,11 @@ def _limit(x: Expr, low: Expr, high: Expr, scale: Expr) -> Expr:
 
 @dataclass(frozen=True, eq=False)
 class MechanismNumbers:
-    """A mechanism with one set of parameters, evaluated at many positions, one in each row of an array."""
+    """A mechanism with one set of parameters, evaluated at many positions, one in each row of an array.
+
+    A position is a row of numbers: the states of the model, the targets, the forces z, the rate of time, the
+    speeds and the accelerations.
+    """
 
     mechanism: Mechanism
     parameters: DataMapping | None
@@ -355,7 +359,7 @@ class MechanismNumbers:
         object.__setattr__(self, "constants", self.mechanism.functions.constants(self.parameters))
 
     def __call__(self, name: str, times: float | np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Evaluate a compiled function at all rows; positions are states, then inputs."""
+        """Return the values of a compiled function at all positions."""
         f = self.mechanism.functions
         return f.rows(name, times, positions, memory=self.memory, constants=self.constants)
 
@@ -371,7 +375,7 @@ class MechanismNumbers:
         return np.concatenate([self.motion_sizes, self.force_sizes])
 
     def position(self, place: Place) -> np.ndarray:
-        """Return a place of the model as a position: at rest, with the values there as targets."""
+        """Return the position at a place of the model, at rest; its targets are the values at this place."""
         m, t = self.mechanism, self.mechanism.kinematics.equations.targets
         found = np.zeros(m.conditions.width)
         found[: len(place.q)] = place.q
@@ -392,7 +396,7 @@ class MechanismNumbers:
         return found
 
     def with_forces(self, position: np.ndarray, t: float) -> MechanismNumbers:
-        """Return these numbers, with the sizes of the forces z chosen by the loads at a position."""
+        """Return this object with sizes of the forces z that fit the loads at a position."""
         m, n = self.mechanism, len(self.mechanism.kinematics.u)
         if not m.static:
             return self

@@ -60,19 +60,19 @@ def sweep(
 
     ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
     length. With ``grid``, arrays may differ in length, and each combination of their values is a row. Values
-    are in the units of the column, or are pairs (values, units).
+    are in the units that the quantity has in runs, or are pairs (values, units).
 
     ``outputs`` are by default the outputs of the description. ``speeds`` and ``accelerations`` of driven
     quantities give rates in time of all outputs, as columns d(y)/dt and d²(y)/dt²; ``derivatives`` gives
     derivatives by the driven quantities. ``start`` has initial values, as for ``simulate``; they decide which
     of several possible closures of the loops is followed.
 
-    If the driven quantities leave degrees of freedom, as many coordinates are held at their start values:
-    first the coordinates in ``held``, then coordinates with a value in ``start``, then the coordinates that
-    the driven quantities move least. With ``static`` only the coordinates in ``held`` are held; the others
-    are in static equilibrium under all loads, and the efforts that hold the driven quantities are further
-    outputs. ``reactions`` then names constraints, whose forces are further columns, and bodies, whose columns
-    are the force and moment that the joint exerts on the body, in the body's axes.
+    If the driven quantities leave n degrees of freedom, n coordinates are held at their start values: first
+    the coordinates in ``held``, then coordinates with a value in ``start``, then the coordinates that the
+    driven quantities move least. With ``static`` only the coordinates in ``held`` are held; the others are in
+    static equilibrium under all loads, and the efforts that hold the driven quantities are further outputs.
+    ``reactions`` then names constraints, whose forces are further columns, and bodies, whose columns are the
+    force and moment that the joint exerts on the body, in the body's axes.
     """
     derivatives = flag(derivatives, "derivatives=")
     wanted = several(reactions, "reactions=")
@@ -161,10 +161,10 @@ def _follow_path(
     start: object,
     parameters: Mapping[str, object] | None,
 ) -> FollowedRows:
-    """Return the positions of all rows, followed from the model's own position.
+    """Return the positions of all rows, found one from another, beginning at the model's start position.
 
-    If the first row is not reached from there, start from a position assembled with this row's coordinates.
-    If that fails under static loads, start from the equilibrium found by descent.
+    If the first row is not reached from there, begin at a position assembled with the first row's
+    coordinates. If that fails under static loads, begin at the equilibrium found by descent.
     """
     position = numbers.position(begin.place)
     found = _follow_rows(numbers, drive, position, begin.place.t)
@@ -354,7 +354,7 @@ def workspace(
 
 @dataclass(frozen=True, eq=False)
 class _Slope:
-    """det(∂y/∂c) at positions, for the outputs with these indices."""
+    """The determinant of ∂y/∂c at positions, for the outputs y with the indices ``outputs``."""
 
     columns: SweepColumns
     outputs: tuple[int, ...]

@@ -1,16 +1,18 @@
 """The conditions of an operating point and their exact derivatives, as machine code.
 
-Rows are the rates of all states, the gaps of closed loops, the lengths of Euler parameters, the gaps and
-slips of rigid contacts with their velocities, and the requested outputs. Columns are all states and the
-inputs to be found:
+The rows of c(x) are the rates of all states y = [q, u, z], the gaps of closed loops, the lengths of Euler
+parameters e, the gaps and slips of rigid contacts with their velocities, and the requested outputs. The
+columns of its Jacobian C are for the states (coordinates q, speeds u, further states z) and for the inputs to
+be found:
 
     c(x) = [ ẏ ; Φ(q) ; eᵀe − 1 ; contacts ; outputs ]        x = [ q, u, z, inputs ]        C = ∂c/∂x
 
 A problem selects rows and columns of these, so the code is compiled once for a model and the names of its
 outputs and inputs, and kept as long as the model lives. For large systems, and with rigid contacts, C is not
-written out: one function gives C d for a direction d, and columns that share no row come from one direction
-(Curtis, Powell & Reid 1974, J. Inst. Math. Appl. 13, 117–119). This compiles a box with 8 corners in a sixth
-of the time. If such a system rests, u = 0 is inserted into c and C d, which halves the time.
+written out: one function gives C d for a direction d, and columns of C without a common nonzero row are found
+with one direction (Curtis, Powell & Reid 1974, J. Inst. Math. Appl. 13, 117–119). The code for a box with 8
+corners is compiled in a sixth of the time. If such a system rests, u = 0 is inserted into c and C d, which
+halves the time.
 """
 
 from __future__ import annotations
@@ -71,7 +73,10 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConditionCode:
-    """Compiled functions of c, and of the entries of C with indices ``flat`` or, if it is None, of C d."""
+    """Compiled functions of c and of its derivatives.
+
+    The derivatives are the entries of C with the flat indices ``flat``, or a product C d if ``flat`` is None.
+    """
 
     functions: ModelFunctions
     pattern: np.ndarray  # true for elements of C that are not always zero
@@ -84,7 +89,7 @@ class ConditionCode:
         return self.functions.address(VALUES), self.functions.address(SLOPES)
 
     def directions(self, columns: np.ndarray) -> Directions:
-        """Return directions that give these columns; each direction sums columns that share no row."""
+        """Return directions that give these columns; columns without a common nonzero row share one."""
         key = columns.tobytes()
         if key not in self._known:
             self._known[key] = _directions(self.pattern, columns.tolist())
@@ -167,15 +172,16 @@ class ConditionValues:
         return self._dense(self.code.functions(SLOPES, self.t, x, **self._given))
 
     def _along(self, x: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        """Return C d for the rows d of a matrix, at one x for all or one for each."""
+        """Return C d for each row d of a matrix, at one x for all rows or at one x for each row."""
         return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
 
     def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return how much the conditions change at each row of ``xs``, and magnitudes of slopes.
+        """Return how much the conditions change if the unknowns change by their sizes, and the slopes.
 
-        The change of condition i is Σ_j |C_ij| s_j over the columns before ``first``, with their ``sizes`` s.
-        For large systems it is (Σ_j (C_ij s_j)²)^½, estimated from a few directions with random signs. The
-        slopes are for the columns from ``first`` on. Elements that are not finite count as zero.
+        Both are magnitudes for each row of ``xs``. The change of condition i is Σ_j |C_ij| s_j over the
+        columns before ``first``, with their ``sizes`` s. For large systems it is (Σ_j (C_ij s_j)²)^½,
+        estimated from a few directions with random signs. The slopes are for the columns from ``first`` on.
+        Elements that are not finite count as zero.
         """
         if self.of.by_columns:
             return self._changes_by_random_signs(xs, sizes, first)
@@ -222,11 +228,11 @@ def _magnitudes(values: np.ndarray) -> np.ndarray:
 #     closed      gap = 0,                                      and in motion rate of the gap = 0
 #     sticks      displacement of the slip = that at the start, and in motion velocity of the slip = 0
 #
-# The rates of the states contain the forces of closed contacts, so the rates that contacts hold are zero for
-# any loads. If the velocity of a slip is not the rate of an expression, as for a ball on a plane, the slip
-# has no displacement that could be held; the solution stays near the start.
+# The rates of the states include the forces of closed contacts, so an acceleration that a contact prevents is
+# zero under any loads. If the velocity of a slip is not the rate of an expression, as for a ball on a plane,
+# the slip has no displacement that could be held; the solution stays near the start.
 
-CLOSED, STICKS = (1, 2, -2), 1  # statuses
+CLOSED, STICKS = (1, 2, -2), 1  # statuses of contacts that are closed (±2: slide), and that stick
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +262,7 @@ class HeldRows:
 def contact_conditions(
     equations: DerivedEquations, first: int
 ) -> tuple[dict[str, Expr], tuple[ContactConditions, ...]]:
-    """Return the rows of all contacts by label, and their indices, from ``first`` on."""
+    """Return the rows of all contacts by label, and the indices of these rows, counted from ``first``."""
     system, targets = equations.system, equations.targets
     memories = list(system.memories)
     rows: dict[str, Expr] = {}
@@ -284,7 +290,7 @@ def contact_conditions(
 def held_rows(
     contacts: Sequence[ContactConditions], memory: np.ndarray, depends: np.ndarray, cyclic: frozenset[int]
 ) -> HeldRows:
-    """Return the rows that hold at the statuses in the memory.
+    """Return the rows that are conditions with the contacts' statuses in the memory.
 
     The displacement of a slip is not held if it contains a cyclic coordinate: the contact rolls.
     """
@@ -321,8 +327,8 @@ def rate_units(units: str) -> str:
 
 # Cyclic coordinates, on which no condition depends: position and heading of a vehicle, the angle of a wheel.
 #
-# They may change in steady motion. The set C of cyclic states is the largest for which the rates of all other
-# states, the gaps of loops and all other requested conditions contain no member of C. The rates of the
+# They may change in steady motion. The set S of cyclic states is the largest for which the rates of all other
+# states, the gaps of loops and all other requested conditions contain no member of S. The rates of the
 # members may contain members.
 
 
@@ -372,7 +378,7 @@ class Conditions:
         lengths = [sum((e * e for e in t.coordinates[i : i + 4]), as_expr(-1)) for i in t.quaternions]
         self.gaps = tuple(row.constraint for row in kept)
         n = len(self.states)
-        self.closed = slice(n, n + len(kept) + len(lengths))  # conditions on every state of the model
+        self.closed = slice(n, n + len(kept) + len(lengths))  # met by every state of the model
         touching, self.contacts = contact_conditions(equations, self.closed.stop)
         self.labels = (
             *(f"rate of {name}" for name in self.states),
@@ -387,7 +393,7 @@ class Conditions:
             rows += [columns[name].expression for name in outputs]
             self._variables, self._rows = _with_variables(equations, rows, inputs)
             operations = len(self._variables) * equations.operations.total
-            # With contacts, each column that is written out would repeat the solution for their forces.
+            # With contacts, each column that is written out would repeat the solution for the contact forces.
             self.by_columns = operations > linearization.WRITTEN_OUT or bool(self.contacts)
         held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
@@ -450,7 +456,7 @@ class Conditions:
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Indices of coordinates that only locked and prescribed speeds move, and no load."""
+        """Indices of coordinates that are moved by locked and prescribed speeds alone, not by loads."""
         reduction, system = self.equations.reduction, self.equations.system
         names = {q.data.name for q in reduction.held_coordinates(system)}
         return frozenset(i for i, name in enumerate(self.states[: self.coordinates]) if name in names)
@@ -458,7 +464,7 @@ class Conditions:
     def noncyclic(self, rows: Collection[int] = ()) -> np.ndarray:
         """Return the indices of states that are neither cyclic nor locked coordinates, as in linear models.
 
-        None of ``rows`` depends on a cyclic state.
+        ``rows`` are further conditions that must not depend on a cyclic state.
         """
         rates = self.equations.targets.rates
         left_out = self.cyclic(rows) | {i for i in self.held if rates[i] is ZERO}
@@ -466,8 +472,9 @@ class Conditions:
 
     @cached_property
     def kind_sizes(self) -> np.ndarray:
-        """The size of each column by its kind, in the model's units: an SI unit or, in models with closed
-        loops, the motion that changes gaps as much as a radian does.
+        """The size of each column in the model's units; it depends on the column's kind (length, angle, …).
+
+        It is an SI unit or, in models with closed loops, the motion that changes gaps as a radian does.
         """
         system = self.equations.system
         kinds = {**unit_sizes(system), **self.equations.reduction.usual_sizes}

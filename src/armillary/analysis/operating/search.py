@@ -4,7 +4,8 @@ The conditions c(x) have wanted values and sizes 1/w, and the unknowns have size
 
     r = w (c − wanted)        A_ij = w_i C_ij s_j        C = ∂c/∂x
 
-numerics/roots.py finds the unknowns. Other elements of x are fixed.
+numerics/roots.py finds the unknowns. Other elements of x are fixed. The damped motion q̇ = N u̇, whose point
+of rest is a further start of the search, is explained in trim.py.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ MOVED_LIST: Wholes = np.zeros(0, dtype=int)  # coordinates of the damped motion
 CLOSED_LIST: Wholes = np.zeros(0, dtype=int)  # conditions that every position satisfies
 FLAT: Wholes = np.zeros(0, dtype=int)  # flat indices in C of the entries that a function computes
 DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)  # columns of C to be summed, direction after direction
-DIRECTION_END: Wholes = np.zeros(0, dtype=int)  # end of each direction in this list
+DIRECTION_END: Wholes = np.zeros(0, dtype=int)  # end of each direction in DIRECTION_COLUMN
 ENTRY_ROW: Wholes = np.zeros(0, dtype=int)  # rows of the entries, direction after direction
-ENTRY_END: Wholes = np.zeros(0, dtype=int)  # end of each direction in this list
+ENTRY_END: Wholes = np.zeros(0, dtype=int)  # end of each direction in ENTRY_ROW
 
 
 class Search(Roots):
@@ -111,7 +112,7 @@ def accept(run: Search) -> None:
 
 
 def set_radius(run: Search) -> None:
-    """Set the first trust radius: one size of each unknown, or the first step's length if it is longer.
+    """Set the first trust radius: the length of a step by each unknown's size, or of a longer first step.
 
     A first step that turns an angle by more than a radian does not enlarge the radius: the size of an angle
     is known, while all other sizes are guesses.

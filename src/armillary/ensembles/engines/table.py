@@ -29,7 +29,7 @@ from armillary.results import Run
 
 # The engine that makes single runs, for redundant coordinates and for runs that other engines leave over.
 
-# Statuses of single runs that stopped early; other runs have the status "failed".
+# Failures of single runs that keep their own status; other failures have the status "failed".
 _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]
 
 

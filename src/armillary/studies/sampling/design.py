@@ -109,8 +109,10 @@ class Correlated:
 
         zᵢ = Φ⁻¹(uᵢ),   xᵢ = Fᵢ⁻¹(Φ((L z)ᵢ)),   L Lᵀ = correlation
 
-    so that each quantity keeps its own distribution. For normal distributions `correlation` is the
-    correlation of the quantities; for others, of the underlying normal variables, which is close to it.
+    with independent uniform numbers uᵢ, the standard normal distribution Φ and the quantities' distributions
+    Fᵢ, so that each quantity keeps its own distribution. For normal distributions `correlation` is the
+    correlation of the quantities; for others it is the correlation of the normal variables L z, and the
+    correlation of the quantities is close to it.
 
         arm.Correlated({"Cf": arm.Normal(80e3, 5e3), "Cr": arm.Normal(90e3, 5e3)}, [[1, 0.8], [0.8, 1]])
     """
@@ -125,7 +127,7 @@ class Correlated:
 
     @staticmethod
     def from_data(data: Mapping[str, object]) -> Correlated:
-        """Return the object of {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
+        """Make the object from data {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
         if set(data) != {"correlated", "correlation"} or not isinstance(data["correlated"], Mapping):
             raise ParameterError("what varies together needs a table 'correlated' and a matrix 'correlation'")
         return Correlated(data["correlated"], data["correlation"])
@@ -186,9 +188,9 @@ def _check_correlation(correlation: object, names: tuple[str, ...]) -> np.ndarra
 
 
 KINDS = ("random", "lhs", "sobol", "grid", "list", "morris", "saltelli")
-OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # kinds in which more runs begin with the same runs
+OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # first runs do not depend on the number of runs
 MOST = 2**30  # runs: the limit of SciPy's Sobol' sequence and of our permutations
-_LEVELS = 4  # of Morris' grid, his own choice
+_LEVELS = 4  # default number of levels for `morris`, Morris' own choice
 
 
 class Design:
@@ -203,10 +205,10 @@ class Design:
     | `random` | independent |
     | `lhs` | Latin hypercube: one run in each of `runs` equally likely slices of each distribution |
     | `sobol` | the scrambled sequence of Sobol', spread more evenly; best in powers of two |
-    | `grid` | every combination, the last name fastest: of lists, or of `levels` between bounds |
+    | `grid` | every combination of lists or `levels` values between bounds; the last name varies fastest |
     | `list` | lists of equal length, run by run |
-    | `morris` | trajectories for Morris screening on `levels` levels; runs in groups of names + 1 |
-    | `saltelli` | for Sobol' indices; runs in groups of names + 2, or 2 names + 2 for `second_order` |
+    | `morris` | trajectories for Morris screening on `levels` levels; runs in groups of n + 1 for n names |
+    | `saltelli` | for Sobol' indices; runs in groups of n + 2, or 2 n + 2 with `second_order`, for n names |
 
     The values of a run depend only on the seed and the run's number: any block can be made alone, on any
     machine. In `random` and `lhs` a name keeps its numbers if other names change. `units` gives the units of
@@ -437,7 +439,7 @@ class Design:
 def _read_distributions(
     vary: Mapping[str, object], units: Mapping[str, str]
 ) -> tuple[dict[str, Distribution], dict[str, Correlated]]:
-    """Return distributions by name, in the units of the names, and correlations by label."""
+    """Return distributions by name, in the units that ``units`` gives, and correlations by label."""
     if not isinstance(vary, Mapping):
         raise ParameterError(f"vary needs a table of names and distributions, not {vary!r}")
     distributions: dict[str, Distribution] = {}

@@ -5,9 +5,10 @@
     Fz = (1 + Q_V2 R0/V0 |Ω| − (Q_FCX Fx/Fz0)² − (Q_FCY Fy/Fz0)²) (1 + PFZ1 dpi)
          (Q_FZ1 ρ/R0 + Q_FZ2 (ρ/R0)²) Fz0,      Q_FZ1 = √((cz R0/Fz0)² − 4 Q_FZ2)
 
-Here cz is the vertical stiffness (in Re multiplied by 1 + PFZ1 dpi), ρ the deflection, and dpi the difference
-of the pressure from its nominal value, relative to this value. In version 6.2 camber also causes a deflection
-and a side force; in version 5.2, Fz = cz ρ.
+Here R0 is the unloaded radius, V0 the reference speed, Fz0 the nominal load, cz the vertical stiffness, ρ the
+deflection, and dpi the difference of the pressure from its nominal value, relative to this value. In the
+equation of Re, cz is multiplied by 1 + PFZ1 dpi. In version 6.2 camber also causes a deflection and a side
+force; in version 5.2, Fz = cz ρ.
 
 Sources: Besselink, Schmeitz, Pacejka (2010), equations (1) to (7); for version 6.2 the equation manual of
 MF-Tyre 6.2.
@@ -98,7 +99,7 @@ class MagicRadius(Tyre):
     ) -> np.ndarray:
         """Return Rl = RΩ − ρ on arrays: the height of the hub at which the tyre carries the load ``fz``.
 
-        Version 5.2 is solved in closed form; the others by Newton's method to rounding.
+        In version 5.2 this is a formula; in the others Newton's method finds it to rounding.
         """
         arrays = np.broadcast_arrays(*[np.asarray(x, dtype=float) for x in (fz, fx, fy, gamma, omega)])
         load, long_force, side_force, camber, spin = arrays

@@ -102,8 +102,10 @@ def spinning(motion: str, *, radius: float = 0.0, modes: int = 8, stiffening: bo
     page="rotating-beam",
 )
 def measure_rotating() -> Iterator[float]:
-    """Yield ω, where ω² is the least eigenvalue of A: if the beam is at rest in the rotating frame with modal
-    states η, their accelerations are −A η.
+    """Yield the first flapping frequency ω at each spin.
+
+    ω² is the least eigenvalue of A, where −A η are the accelerations of the modal states η of a beam that is
+    at rest in the rotating frame.
     """
     model = spinning("z").derive().compile()
     shaken = [i for i, name in enumerate(model.speed_names) if name.startswith("beam")]
@@ -129,7 +131,10 @@ STIFFER = 1.44  # EI of the flat shaft for bending in its stiffer direction; 1 i
 
 
 def pitched_beam(degrees: float) -> System:
-    """Return a beam along x on a hub that spins about z at W; it bends along one axis, pitched from z."""
+    """Return a beam along x on a hub that spins about z at W.
+
+    The beam bends along one axis, which is turned from z about x by the pitch angle.
+    """
     s = System("pitched beam")
     s.parameter("W", units="rad/s")
     hub = s.body("hub", joint=Revolute("z"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -339,7 +344,8 @@ def integrals() -> DataTable:
     """Return modal integrals of the rod about the crank pin, with x along the rod, in Stoneking's form.
 
     The published mass matrix of the stretch is 15 times the matrix of its quadratic elements; it is used as
-    published. The rod's inertia changes with the same matrix: q·Mq.
+    published. The part of the rod's inertia that is quadratic in the modal states q, q·Mq, has the same
+    matrix M.
     """
     volume = SIDE * SIDE * L2
     mass, stiff = RHO * volume, E * SIDE * SIDE / L2
