@@ -264,14 +264,26 @@ class ColumnSolution:
     def mirrored(self) -> dict[tuple[SolvedColumn, int], tuple[SolvedColumn, int]]:
         """For each element (column, unknown) that is not computed, the equal one of the symmetric inverse.
 
-        The right sides of these columns have the same number, each at a single unknown. An element is
-        computed if its unknown does not come after the column's unknown in the order of the factors.
+        An element is computed if its unknown does not come after the column's unknown in the order of the
+        factors.
         """
-        own = {k: column for column in self.columns if (k := self.single(column)) is not None}
+        own = self.inverse
         ordered = [k for k in self.factors.order if k in own]
         return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
 
-    def single(self, column: SolvedColumn) -> int | None:
+    @cached_property
+    def inverse(self) -> dict[int, SolvedColumn]:
+        """Columns of the symmetric inverse, by the single unknown of their right side, at which all have the
+        same number. Where several columns have one right side, such as those of two inputs that act alike,
+        this is the first.
+        """
+        found: dict[int, SolvedColumn] = {}
+        for column in self.columns:
+            if (k := self._single(column)) is not None:
+                found.setdefault(k, column)
+        return found
+
+    def _single(self, column: SolvedColumn) -> int | None:
         """Return the unknown of a column of the symmetric inverse.
 
         Return None for other columns, and for a column whose unknown T uses.
@@ -309,16 +321,15 @@ def groups(solution: ColumnSolution) -> list[Group]:
     """
     factors = solution.factors
     support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}
-    inverse = [c for c in solution.columns if solution.single(c) is not None]
+    inverse = list(solution.inverse.values())
     found: dict[frozenset[int], list[SolvedColumn]] = {}
-    others = [c for c in solution.columns if solution.single(c) is None]
+    others = [c for c in solution.columns if c not in inverse]
     for column in sorted(others, key=lambda c: -len(support[c])):
         own = support[column]
         wider = [reach for reach in found if own <= reach and len(reach) <= _WIDER * len(own)]
         found.setdefault(min(wider, key=len) if wider else own, []).append(column)
     members = [_alternating(solution, columns) for columns in found.values()]
-    by_unknown = {next(iter(c.right)): c for c in inverse}
-    for column in [by_unknown[k] for k in reversed(factors.order) if k in by_unknown]:
+    for column in [solution.inverse[k] for k in reversed(factors.order) if k in solution.inverse]:
         last = members[-1] if members and members[-1][0] in inverse else []
         reach = support[column].union(*(support[c] for c in last))
         if not last or len(last) == _TOGETHER or len(reach) > _WIDER * max(len(support[c]) for c in last):

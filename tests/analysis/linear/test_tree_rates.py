@@ -184,3 +184,33 @@ def test_a_linkage_that_a_lock_holds_has_a_linear_model_without_states() -> None
     assert len(found.modes()) == 0 and found.frequency_response([1.0])["twice", "push"] == 2.0
     with pytest.raises(arm.ArmillaryError, match="nothing in 'held' can move"):
         model.undamped_modes()
+
+
+def test_inputs_that_act_alike_have_the_same_columns() -> None:
+    """A motor and a disturbance at each joint: columns of one inverse matrix, each of them twice."""
+    s = arm.System("arm")
+    body = None
+    for i in range(3):
+        above = body
+        place = {"at": (0, 0, -0.5), "com": (0.1, 0, -0.25)} if above else {"com": (0.1, 0, -0.25)}
+        body = s.body(f"b{i}", above, arm.Revolute("y"), mass=1.0, inertia=(0.1, 0.1, 0.1), **place)
+        for name in (f"motor{i}", f"wind{i}"):
+            s.moment(f"of_{name}", s.input(name), s.ground.y, on=body, reaction=above)
+    model = s.derive().compile()
+    lin = model.linearize(
+        {"b0.q1": 0.3, "b1.u1": 0.2}, [f"{w}{i}" for w in ("motor", "wind") for i in range(3)]
+    )
+    A, B, *_ = ComplexSteps(model, lin).matrices()
+    np.testing.assert_allclose(lin.A, A, rtol=0, atol=1e-12 * np.max(np.abs(A)))
+    np.testing.assert_allclose(lin.B, B, rtol=0, atol=1e-12 * np.max(np.abs(B)))
+    assert np.all(np.diag(lin.B[3:]) > 1.0)
+    np.testing.assert_allclose(lin.B[:, :3], lin.B[:, 3:], rtol=1e-12, atol=1e-13)
+
+
+def test_a_spring_and_a_damper_of_equal_numbers_both_act() -> None:
+    s = arm.System("masses")
+    for name in "ab":
+        body = s.body(name, joint=arm.Prismatic("x"), mass=1.0)
+        s.force(f"of_{name}", -4 * body.q1 - 4 * body.u1, s.ground.x, at=body.com)
+    lin = s.derive().compile().linearize()
+    assert lin.A[2:].tolist() == [[-4.0, 0.0, -4.0, 0.0], [0.0, -4.0, 0.0, -4.0]]
