@@ -4,9 +4,9 @@ The nodes of sections, elementary functions and lookup tables are written with t
 lines is ten times faster than building them object by object. For code with loops and branches see
 builder.py.
 
-Products are fused into the sums whose terms they are: ±a·b ± c is one operation if the machine has it. A
-product that only sums use then needs no separate operation: each of these sums multiplies the product's
-factors itself. But a sum of fused products alone must begin with a computed product. The number of
+Products are fused into sums: ±a·b ± c is one operation if the machine has it. A product that is used only as
+a term of sums then needs no separate operation, since each of these sums multiplies the product's factors
+itself. But if all terms of a sum could be fused products, one of them must be computed first. The number of
 
     operations = Σ (terms − 1) over sums + computed products
 
@@ -31,7 +31,7 @@ from armillary.untyped import Given
 Operand = str | float  # the name of a value, or a number for every lane
 Values = Callable[[], list[str]]
 Place = tuple[str, int]  # an array and an index
-Places: TypeAlias = dict[Expr, Any]  # of values: the name of a register, or an array and an index
+Places: TypeAlias = dict[Expr, Any]  # where values are: the name of a register, or an array and an index
 
 # A label, across which LLVM's schedulers move no operation, and the declarations that labels need.
 LABEL = "  call void @llvm.codeview.annotation(metadata !1)"
@@ -83,13 +83,14 @@ class ValueTypes:
 
 
 class Instructions:
-    """Code under construction: ``lines``, and ``declarations`` of intrinsics and ``helpers`` that they call.
+    """Code under construction: its ``lines``, the ``declarations`` of the intrinsics that they call, and the
+    texts of further functions that they call (``helpers``).
 
     ``add``, ``sub``, ``mul``, ``div`` and ``fused_product_sum`` round once, on every machine; with ``fma``
     and ``arithmetic`` the machine decides whether a product is rounded before the addition.
     """
 
-    wide = False  # whether most operations need not wait for each other
+    wide = False  # whether most operations are independent of each other, so that latencies matter little
 
     def __init__(self, lanes: int, single: bool = False) -> None:
         self.types = ValueTypes(lanes, single)
@@ -196,7 +197,7 @@ class Instructions:
         )
 
     def clamp(self, a: str, low: float, high: float) -> str:
-        """Emit the nearest value between two; NaN stays NaN."""
+        """Emit the value from ``low`` to ``high`` that is nearest to a; NaN stays NaN."""
         a = self.choose(self.compare("olt", a, low), low, a)
         return self.choose(self.compare("ogt", a, high), high, a)
 
@@ -207,7 +208,7 @@ class Instructions:
         return self.emit(f"bitcast {self.bits} {a} to {self.real}")
 
     def integer(self, operation: str, a: str, b: str | int) -> str:
-        if isinstance(b, int):  # shift counts are immediate operands
+        if isinstance(b, int):  # shift counts are part of the instruction; other numbers may be in registers
             b = self.types.whole(b) if operation in ("shl", "lshr") else self.whole(b)
         return self.emit(f"{operation} {self.bits} {a}, {b}")
 
@@ -259,14 +260,14 @@ class Instructions:
         return self.emit(f"call {v} @{name}({v} {x})")
 
     def function(self, name: str, arguments: Sequence[str], kind: str, result: str, attribute: str) -> str:
-        """Return the text of the lines as a function, and of the functions that they call."""
+        """Return the text of a function with these lines, after the texts of the functions that it calls."""
         taken = ", ".join(f"{self.real} {a}" for a in arguments)
         head = f"define internal {kind} @{name}({taken}) {attribute} nounwind {{"
         body = [head, *self.lines, f"  ret {kind} {result}", "}"]
         return "\n".join([*self.declarations, *self.helpers, *body]) + "\n"
 
 
-_PLAIN = frozenset((1, -1))  # coefficients of terms without a number
+_PLAIN = frozenset((1, -1))  # coefficients that only give a term its sign
 
 
 def fused_products(
@@ -335,7 +336,7 @@ def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Ex
 
 
 def is_plain(node: Expr) -> bool:
-    """Return whether a product has two or more factors, and no powers but squares and no divisions."""
+    """Return whether a product is a square, a number times one factor, or several factors to the power 1."""
     coefficient, exponents = node.data
     if len(exponents) == 1:
         found: bool = exponents[0] == 2 or (exponents[0] == 1 and coefficient != 1 and coefficient != -1)

@@ -9,10 +9,10 @@ from armillary.program.packs import LARGEST_ANGLE
 
 # Reduction of angles by their nearest multiple of π/2, on vectors, for sine, cosine and tangent.
 #
-# An angle x is reduced by n times π/2, r − e = x − n·π/2, with π/2 in parts of 53, 33 and 53 bits (after Cody
-# and Waite 1980). A fused multiplication subtracts n times the first part. The difference is exact, since it
-# is a multiple of 2⁻⁵³ below 1. The product of n and the second part is exact for |n| < 2²⁰. e is the sum of
-# the rounding error of r and n times the third part.
+# An angle x is reduced to r − e = x − n·π/2, where π/2 is the sum of three parts of 53, 33 and 53 bits (after
+# Cody and Waite 1980). A fused multiplication subtracts n times the first part. The difference is exact,
+# since it is a multiple of 2⁻⁵³ below 1. The product of n and the second part is exact for |n| < 2²⁰. e is
+# the sum of the rounding error of r and n times the third part.
 
 TWO_OVER_PI = 6.36619772367581382433e-01
 PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
@@ -27,7 +27,7 @@ def within_limit(v: Instructions, x: str) -> str:
 
 
 def reduce_angle(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
-    """Emit ROUND + n, which has the last bits of n; r; and e."""
+    """Emit ROUND + n, whose last bits are those of n, and the numbers r and e with x = n·π/2 + r − e."""
     shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
@@ -65,8 +65,8 @@ def odd(v: Instructions, n: str) -> str:
 #
 # An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Only the bits of 1/2π from 2⁻ᴱ on determine the
 # fraction of a turn; the product of 192 of these bits with m has 128 correct bits. The angle within its turn
-# is a double x' plus a rest e. Turns are counted from 3/8 to 11/8, so that n, the nearest number of quarters,
-# is at least 2. The rest is divided by n and subtracted from the third part of π/2. So sines of x' use
+# is a double x' plus a rest e. It is chosen between 3/8 and 11/8 of a turn, so that n, the nearest number of
+# quarter turns, is at least 2. The quotient e/n is subtracted from the third part of π/2. So sines of x' use
 # n·third − e instead of n·third, and usual angles need no further operation.
 
 _WORDS = 21  # of 64 bits: a zero, then the bits of 1/2π that the largest exponent needs
@@ -165,7 +165,7 @@ def far_angle_function() -> str:
 
     void far_angle(x, ptr angle, ptr third) stores an angle below LIMIT that has the same sine and cosine as
     x, and the third part of π/2 to use with it. void far_angles(ptr state, count, ptr places, ptr angles,
-    ptr thirds) does so for some elements of a state.
+    ptr thirds) does the same for ``count`` elements of a state, whose indices are in ``places``.
     """
     size = 64 * _WORDS
     turns = (1 << 2 * size) // _two_pi(size) >> 64  # the first word is before the binary point
@@ -225,13 +225,13 @@ def _signed_word(word: int) -> int:
 #     sin(r − e) = r − (e + r·w·S(z)),     cos(r − e) = 1 + w·(1 + w·C(z)),
 #
 # and n mod 4 determines which of the two is the sine, and the signs. Errors are below 1 ulp for |x| < 8·10⁵
-# (tested; without e up to 1.7 ulp). S and C do not use e, which changes results by less than 0.01 ulp and
-# makes the longest chain of code with few angles 10 cycles shorter. A library call would compute one angle at
-# a time and save registers; here a vector holds several angles.
+# (tested; without e up to 1.7 ulp). S and C do not use e. This changes results by less than 0.01 ulp, and
+# shortens the longest chain of dependent operations by 10 cycles in code with few angles. A library call
+# would compute one angle at a time and save registers; here a vector holds several angles.
 #
 # Angles beyond LIMIT are handled in two ways. `sine_cosine_function` calls the library's functions for them;
-# the other angles of the vector are not affected. Sines within arranged code have no branches: larger angles
-# are replaced beforehand by equivalent angles within two turns (above).
+# the other angles of the vector are not affected. Code that llvm/arrangement puts in order has no branches:
+# there, larger angles are replaced beforehand by equivalent angles within two turns (above).
 
 _SINE = (
     -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -241,7 +241,8 @@ _COSINE = (
     4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
     -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
 )  # fmt: skip
-# Coefficients for products with w = −z/2. Since e and the sine's correction are subtracted, sin(−0) is −0.
+# Coefficients for products with w = −z/2. `_kernels` subtracts a correction from r instead of adding one, so
+# that sin(−0) is −0.
 SINE = tuple(2 * c for c in _SINE)
 COSINE = tuple(4 * c for c in _COSINE)
 
@@ -279,8 +280,9 @@ def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str,
     return _flip_sign(v, s, sign), _flip_sign(v, _flip_sign(v, c, sign), last)
 
 
-# Sine or cosine alone of angles that are known to be small, as in the Magic Formula, sin(C atan x). An angle
-# is reduced by the nearest multiple n of π for the sine, by an odd multiple of π/2 for the cosine,
+# Code of only a sine or only a cosine, for angles that are known to be small, as in the Magic Formula,
+# sin(C atan x). An angle is reduced by the nearest nπ for the sine, and by the nearest (n + ½) π for the
+# cosine,
 #
 #     sin(r + nπ) = (−1)ⁿ sin r,     cos(r + (n + ½) π) = −(−1)ⁿ sin r,     sin r = r + r³ P(r²),   |r| ≤ π/2,
 #
@@ -308,13 +310,13 @@ def near_cosine(v: Instructions, x: str) -> str:
 
 
 def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
-    """Emit sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
+    """Emit (−1)ⁿ sin r with r = x − π turns; n is odd if the last bit of ``shifted`` is set."""
     r = v.fused_product_sum(turns, -PI[1], v.fused_product_sum(turns, -PI[0], x))
     return sine_of_remainder(v, r, shifted)
 
 
 def sine_of_remainder(v: Instructions, r: str, shifted: str) -> str:
-    """Emit sin r with the sign of (−1)ⁿ, |r| ≤ π/2, n in the last bit of ``shifted``."""
+    """Emit (−1)ⁿ sin r for |r| ≤ π/2; n is odd if the last bit of ``shifted`` is set."""
     z = v.mul(r, r)
     sine = v.fma(v.mul(r, z), v.polynomial(z, HALF_TURN_SINE), r)
     return _flip_sign(v, sine, v.integer("shl", v.as_bits(shifted), 63))
@@ -324,9 +326,10 @@ def sine_of_remainder(v: Instructions, r: str, shifted: str) -> str:
 #
 #     sin x = x + x³ S(x²),     cos x = 1 + x² C(x²)
 #
-# with minimax polynomials of errors below 2⁻⁵⁸. The longest chain of operations takes about 24 cycles, not
-# 45, and there are a fifth fewer operations: a vector of eight takes 0.55 of the time (x86-64), and an
-# evaluation of a car 0.95. Errors are below 1.5e-15, for sines of small angles relative to the sine.
+# with minimax polynomials of errors below 2⁻⁵⁸. The longest chain of operations takes about 24 cycles instead
+# of 45, and the number of operations falls by a fifth. On x86-64 a vector of eight takes 0.55 times as long,
+# and an evaluation of a car 0.95 times. Errors are below 1.5e-15; for sines of small angles this is the
+# relative error.
 
 SHORT_ANGLES = 3.5  # rad, largest angle
 SHORT_SINE = (

@@ -1,8 +1,8 @@
 """Elementary functions of vectors, as LLVM code.
 
-``function`` returns the code of a function for vectors of any length; ``instructions.py`` writes the lines.
-There are no calls, branches or tables, except a call of the library for tangents of angles beyond 8·10⁵. The
-largest errors found, in units of the last place:
+``function`` returns the code of a function for vectors of a length that is a power of two; its lines are
+written by ``instructions.py``. There are no calls, branches or tables, except a call of the library for
+tangents of angles beyond 8·10⁵. The largest errors found, in units of the last place:
 
     exp 0.8   log 0.9   atan 1.5   atan2 0.9   asin 0.7   acos 0.7   tan 1.5   tanh 0.9   pow 1.2
 
@@ -33,7 +33,7 @@ from armillary.llvm.sines import (
 
 # The tangent on vectors.
 #
-#     tan(r + e) = t = r + r³ P(r²) + e (1 + t²),   and tan x = t for even n, −1/t for odd n
+#     tan(r − e) = t = r + r³ P(r²) − e (1 + t²),   and tan x = t for even n, −1/t for odd n
 #
 # with r, e and n as in ``sines.py`` and P a minimax polynomial with a relative error of tan below 2⁻⁵⁶. The
 # inverse is corrected by the rounding error of t and by its own remainder.
@@ -119,15 +119,16 @@ def _add_arcsine(v: Instructions, size: str, inner: str, base: list[str], factor
 
 # The angle of a point in the plane, on vectors: atan and atan2.
 #
-# With a = |y| and b = |x| the first quadrant's angle is, by the ratio of a to b,
+# With a = |y| and b = |x|, the angle in the first quadrant is k·π/4 + atan(q), |q| ≤ ½ (k is ``turns`` in
+# `_angle`):
 #
-#     below ½     atan(a / b)                     0 turns of π/4
-#     to 2        π/4 + atan((a − b) / (a + b))   1
-#     above       π/2 + atan(−b / a)              2
+#     a / b below ½    k = 0   q = a / b
+#     ½ to 2           k = 1   q = (a − b) / (a + b)
+#     above 2          k = 2   q = −b / a
 #
-# so that |q| ≤ ½ for the quotient q; the left half plane is the mirror image. a − b is exact. The error of q,
-# including the error of a + b, is computed with fused multiplications, and so is the rounding error of the
-# sum with the turns. atan(q) = q + q³ P(q²), P a minimax polynomial with a relative error of atan below 2⁻⁶¹.
+# The left half plane is the mirror image. a − b is exact. The error of q, including the error of a + b, is
+# computed with fused multiplications. The rounding errors of k·π/4 and of its sum with q are added at the
+# end. atan(q) = q + q³ P(q²), P a minimax polynomial with a relative error of atan below 2⁻⁶¹.
 #
 # For atan, b = 1: q is exact below ½, and is not corrected above ½. With the corrections the error would be
 # 0.8 ulp, and the time 1.6 times as long.
@@ -207,10 +208,11 @@ def _angle(v: Instructions, a: str, b: Operand, left: str = "") -> str:
 #     eˣ = 2ⁿ eʳ,   r + c = x − n ln 2,   |r| ≤ ln 2 / 2
 #     eʳ = 1 + r + r² P(r)
 #
-# A fused multiplication subtracts n times the leading 53 bits of ln 2 from x without rounding (n = 0, or both
-# are multiples of 2⁻⁵⁴ and so is their difference, which is below 1/2); c corrects r for the rest of ln 2. P
-# is a minimax polynomial for the relative error of eʳ, 2⁻⁶⁰. The result is multiplied by 2ⁿ in two halves, so
-# that a subnormal result is rounded only once.
+# A fused multiplication subtracts n times the leading 53 bits of ln 2 from x without rounding: if n is not 0,
+# x and this product are multiples of 2⁻⁵⁴, and so is their difference, which is below 1/2. Then n times the
+# rest of ln 2 is subtracted; c is the rounding error of this. P is a minimax polynomial with a relative error
+# of eʳ of 2⁻⁶⁰. The result is multiplied by 2ⁿ in two halves, so that a subnormal result is rounded only
+# once.
 
 LOG2_E = 1.4426950408889634
 LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
@@ -243,7 +245,7 @@ def near_zero(v: Instructions, r: str, c: Operand) -> str:
 
 
 def scale_by_power(v: Instructions, value: str, shifted: str) -> str:
-    """Emit value · 2ⁿ for ``shifted`` = ROUND + n, |n| ≤ 2000; the exponent n + 2·1023 is split in halves."""
+    """Emit value · 2ⁿ, n = ``shifted`` − ROUND_EXPONENT, |n| ≤ 2000; the exponent is split in halves."""
     exponent = v.as_bits(v.add(shifted, 2.0 * 1023))
     half = v.integer("lshr", exponent, 1)
     rest = v.integer("sub", exponent, half)
@@ -253,12 +255,12 @@ def scale_by_power(v: Instructions, value: str, shifted: str) -> str:
 
 # tanh on vectors.
 #
-#     tanh |x| = t / (t + 2),   t = e²ˣ − 1 = (2ⁿ − 1) + 2ⁿ (eʳ − 1)
+#     tanh |x| = t / (t + 2),   t = exp(2|x|) − 1 = (2ⁿ − 1) + 2ⁿ (eʳ − 1)
 #
-# with n and r as for eˣ, so that no digits cancel near zero. t is a sum of two numbers, and the quotient is
-# corrected once for the rounding errors of its operands. From 22 on the result is 1.
+# with n and r as for eˣ, of 2|x| instead of x, so that no digits cancel near zero. t is a sum of two numbers,
+# and the quotient is corrected once for the rounding errors of its operands. From 22 on the result is 1.
 
-MOST_TANH = 22.0  # tanh is 1 to rounding beyond
+MOST_TANH = 22.0  # tanh of larger arguments rounds to 1
 
 
 def tanh(v: Instructions, x: str) -> str:
@@ -426,7 +428,8 @@ UNARY: dict[str, Callable[[Instructions, str], str]] = {
     "log": log,
     "tanh": tanh,
 }
-# Code without branches, for angles up to SHORT_ANGLES and HALF_TURNS (BOUNDED), and below LIMIT (USUAL).
+# Code without branches. BOUNDED: for angles up to SHORT_ANGLES ("short_") or HALF_TURNS ("near_"). USUAL: for
+# angles below LIMIT.
 BOUNDED: dict[str, Callable[[Instructions, str], str]] = {
     "short_sin": short_sine,
     "short_cos": short_cosine,
@@ -458,7 +461,7 @@ def bounded_sine(name: str, size: float) -> str:
 
 @cache
 def function(name: str, lanes: int) -> tuple[str, str]:
-    """Return symbol and LLVM code of a function on vectors of ``lanes`` doubles, a power of two.
+    """Return symbol and LLVM code of a function on vectors of doubles; ``lanes`` is a power of two.
 
     The code of the tangent calls the library's ``tan`` and refers to the metadata ``!0`` of likely branches,
     which the module provides.

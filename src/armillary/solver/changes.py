@@ -1,8 +1,8 @@
 """Changes of configuration inside a run, in the small language of language.py.
 
-A configuration is a set of locked joints and a choice of dependent speeds; each has its own program, with the
-sections of every program and five more (program/configurations). The motion [q, u, z] has all coordinates,
-all speeds of the system and the user's own states, in the same order for all configurations:
+A configuration is a set of locked joints and a choice of dependent speeds. Each configuration has its own
+program, with the usual sections and five more (program/configurations.py). The motion [q, u, z] has all
+coordinates, all speeds of the system and the user's own states, in the same order for all configurations:
 
     leave          the motion at a state of the present configuration
     enter          the state of a configuration at a motion
@@ -14,10 +14,11 @@ Two kinds of events change the configuration: the user's events that lock or unl
 of a joint that is released at the same time; and the internal event at which a choice of dependent speeds has
 become poor. All events of one instant act together. If one joint is released at the instant at which another
 one locks, it is still held during the impulse of this lock, unless its speed is set. Dependent speeds that
-events set keep these values, and the others are changed as little as possible. If the needed configuration is
-not available, the state remains that before the change. An exported program ends there. In the process the
-run is LACKING: the process derives the missing configuration, or closes loops, adds the result to the tables
-(runtime/models/run_changes.py) and enters the loop again, which makes the change from its beginning.
+events set keep these new values, and the others are changed as little as possible. If the needed
+configuration is not available, the state before the change is kept. An exported program then ends. In Python
+("the process") the status of the run is then LACKING: the process derives the missing configuration, or
+closes loops, and adds the result to the tables (runtime/models/run_changes.py). Then it calls the integration
+loop again, and the loop makes the change from its beginning.
 
 Of the choices of dependent speeds with the requested locks, the first one in the table of configurations is
 taken if it is good, else the one with the best rating. The process and exported programs have the same table,
@@ -50,7 +51,7 @@ from armillary.solver.thresholds import (
 
 
 def note_lack(run: RunRecord, what: whole, c: whole) -> None:
-    """Note what the process has to add to the tables, and a configuration with the locks that it is for."""
+    """Note what the process has to add to the tables, and a configuration whose locks the addition is for."""
     run.lack = what
     run.lack_in = c
 
@@ -94,8 +95,8 @@ def read_requests(run: RunRecord) -> truth:
 
 
 def set_speeds(run: RunRecord) -> None:
-    """Set the speeds that events of this instant set and that are not states: speeds of joints released now,
-    and dependent speeds.
+    """Write the values that events of this instant give to speeds that are not states: to speeds of joints
+    that are released now, and to dependent speeds.
     """
     for s in range(N_SETTINGS):
         if run.crossed[SETTING_EVENT[s]] > 0:
@@ -105,8 +106,8 @@ def set_speeds(run: RunRecord) -> None:
 
 
 def change_others(run: RunRecord) -> real:
-    """Change speeds so that they satisfy the constraints, except for speeds that stay. Return the largest
-    change; infinity if some are not numbers.
+    """Change speeds so that they satisfy the constraints, but keep the speeds that events have set. Return
+    the largest change; infinity if some change is not a number.
     """
     largest: real = 0.0
     total: real = 0.0
@@ -121,8 +122,9 @@ def change_others(run: RunRecord) -> real:
 
 
 def adjust_others(run: RunRecord) -> truth:
-    """Make the speeds satisfy the constraints; speeds that events of this instant set stay. Return false if
-    the set speeds contradict each other; otherwise the second change is small, for it only removes rounding.
+    """Make the speeds satisfy the constraints, but keep the speeds that events of this instant have set.
+    Return false if these speeds contradict each other. If they do not, the second change only removes
+    rounding errors and is small.
     """
     for s in range(N_SETTINGS):
         if run.crossed[SETTING_EVENT[s]] > 0:
@@ -138,7 +140,7 @@ def adjust_others(run: RunRecord) -> truth:
 
 
 def has_locks(run: RunRecord, c: whole, held: truth) -> truth:
-    """Return whether a configuration has the locks held through the impulse, or the locks after it."""
+    """Return whether a configuration has the locks during the impulse (if `held`), or else those after it."""
     for j in range(N_LOCKABLE):
         wanted: truth = run.held[j] if held else run.after[j]
         if not agree(wanted, LOCKED_IN[at(c, N_LOCKABLE, j)]):
@@ -194,9 +196,10 @@ def with_choice(run: RunRecord, c: whole) -> whole:
 
 
 def suitable(run: RunRecord, c: whole) -> whole:
-    """Return c if its dependent speeds are a good choice at the motion, else the configuration of the table
-    with the same locks that is rated best. If none of them is good, the process makes a choice for the
-    present coordinates. Return NONE if that configuration is not available. Configuration c stays installed.
+    """Return c if its dependent speeds are a good choice at the motion; else, of the configurations in the
+    table with the same locks, the one with the best rating. If no choice in the table is good, the process
+    makes a choice for the present coordinates. Return NONE if the chosen configuration is not available.
+    Configuration c stays installed.
     """
     install(run, c)
     if CHOICE_EVENT[c] == NONE:
@@ -262,8 +265,9 @@ def next_configuration(run: RunRecord) -> whole:
 
 
 def chooses_in_place(run: RunRecord) -> truth:
-    """Return whether other dependent speeds are required so near a loss of rank that no choice is better.
-    With another choice the run would leave its branch of motion there.
+    """Return whether an event asks for other dependent speeds at a place so near a loss of rank that no
+    choice is better than the present one. With another choice the run would continue on another branch of
+    motion.
     """
     if RANK_EVENT[run.configuration] == NONE or CHOICE_EVENT[run.configuration] == NONE:
         return False
@@ -289,7 +293,7 @@ def take_closed_motion(run: RunRecord) -> truth:
 
 
 def end_at_change(run: RunRecord) -> None:
-    """End the run, or its call in the process, at an event whose configuration is not available."""
+    """End the run at an event whose configuration is not available; in the process, return to the caller."""
     if PARTITIONED and run.lack != LACKS_NOTHING:
         run.status = LACKING
         return
@@ -390,7 +394,8 @@ def choose_for_motion(run: RunRecord) -> None:
 
 def watch_rank(run: RunRecord) -> None:
     """If the constraints are weak and the time `look` is reached, look ahead: if they soon lose rank, the
-    next step leads across. This is done before the update of memory, which happens once at each time.
+    next step leads across the singular configuration. This is done before the update of memory, which happens
+    once at each time.
     """
     if run.restart:
         run.g = events(run.t, run.state)
@@ -405,7 +410,7 @@ def watch_rank(run: RunRecord) -> None:
     ahead = rank_lost_after(run)
     run.restart = True  # derivatives and event functions are computed again
     if not (ahead < INFINITY):
-        # The root of the strength is about the distance to a loss of rank, towards which loads may turn.
+        # The root of the strength is about the distance to a loss of rank. Loads may turn the motion to it.
         nearer: real = max(0.5 * sqrt(max(left, 0.0)), LOOK_FAR)
         run.look = run.t + horizon(run, min(AROUND, nearer))
         return

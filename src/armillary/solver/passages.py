@@ -3,17 +3,18 @@
 Several branches of motion meet where the constraints lose rank, for example in the flat position of a
 parallelogram. Along each branch the motion is smooth, though its equations are 0/0 at the singularity. So the
 run passes the singularity in one step of high order, positioned so that no stage comes near. Loops are closed
-at every stage, since rows that are nearly dependent would amplify a small gap.
+at every stage, since constraints that are nearly dependent would amplify a small gap.
 
 Dormand and Prince's method of order eight makes this step, whatever the method of the run. It has no stage
 between 0.34 and 0.59 of its step (Hairer, Nørsett & Wanner 1993, II.5); the singularity is put in the middle
-of this interval. Rows near it are found by polynomial interpolation of the rows around it. Events near it
-that leave the motion unchanged happen inside the step; others end the step. If the error of a step is too
-large, a shorter step is tried from a time nearer to the singularity.
+of this interval. Rows of results near the singularity are found by polynomial interpolation of rows farther
+away on both sides. Events near the singularity that leave the motion unchanged happen inside the step; others
+end the step. If the error of a step is too large, a shorter step is tried from a time nearer to the
+singularity.
 
-A run that begins or restarts right before a singularity has no room for this step. It leaves by a step of
-Gauss' collocation method, which needs no rates where it begins: its stages are iterated until they converge,
-on the branch along which the speeds lead.
+A run that begins or restarts right before a singularity has no room for this step. Its first step is then one
+of Gauss' collocation method, which needs no rates at the start of the step. Its stages are iterated until
+they converge; of the branches of motion, they find the one in the direction of the speeds.
 """
 
 from __future__ import annotations
@@ -152,8 +153,8 @@ def take_stages(run: RunRecord, h: real) -> None:
 
 
 def is_sound(run: RunRecord, h: real) -> truth:
-    """Return whether the step is accurate by its own estimate, e5^2/sqrt(e5^2 + 0.01 e3^2), and its end
-    closes the loops.
+    """Return whether the step is accurate by its own estimate, e5^2/sqrt(e5^2 + 0.01 e3^2) with the errors e5
+    and e3 of orders five and three, and whether loops are closed at its end.
     """
     high: real = 0.0
     low: real = 0.0
@@ -241,9 +242,9 @@ def search(run: RunRecord) -> None:
 
 
 def end_search(run: RunRecord) -> None:
-    """Finish a step across after its search; memory is updated wherever the step ends. If the run ends inside
-    the step, maybe at the singularity itself, the state comes from the dense output, and the rest of the step
-    is kept for a later end of the run.
+    """Finish a step across after it was searched for events; memory is updated wherever the step ends. If the
+    run ends inside the step, maybe at the singularity itself, the state comes from the dense output, and the
+    rest of the step is kept, in case the end of the run is moved to a later time.
     """
     if run.t > run.t_end:
         probe(run, run.t_end - run.t_old)
@@ -283,8 +284,9 @@ def signed_root(run: RunRecord, part: real) -> real:
 
 def locate_place(run: RunRecord) -> None:
     """Locate the singularity in the step just taken, more accurately than the forecast, which was made up to
-    an eighth of a radian earlier. A cubic through the signed root of the strength, at two points before and
-    two after, gives its zero. If the four values do not decrease, the time of the forecast is kept.
+    an eighth of a radian of motion earlier. The singularity is the zero of a cubic through the signed roots
+    of the strength at two points before and two after it. If the four values do not decrease, the time of the
+    forecast is kept.
     """
     a: real = 0.0
     b: real = 0.0
@@ -418,8 +420,8 @@ def row_near_place(run: RunRecord, t: real) -> None:
 
 
 def settle_stages(run: RunRecord, h: real) -> truth:
-    """Find the rates at the stages of a step from beside the singularity, by Gauss' method; return whether
-    they converge.
+    """Find the rates at the stages of a step by Gauss' method that begins right before the singularity;
+    return whether they converge.
     """
     for i in range(N_NESTS):
         for m in range(N_STATES):
@@ -481,7 +483,8 @@ def keep_gauss(run: RunRecord, h: real) -> truth:
 
 def stride_from_beside(run: RunRecord) -> real:
     """Return the usual duration of a step across for a state right before the singularity; 0 if the state is
-    not that near. It is found from accelerations a little later, since they are not accurate here.
+    not that near. The duration is computed with the accelerations a little later, since those at the state
+    itself are not accurate.
     """
     fast: real = fastest_turn(run)
     if not ((run.singular - run.t) * fast <= BESIDE):
@@ -495,9 +498,9 @@ def stride_from_beside(run: RunRecord) -> real:
 
 
 def step_from_beside(run: RunRecord) -> real:
-    """Find an accurate step by which the run leaves a singularity right ahead, keep its end and dense output,
-    and return its duration; 0 if there is none. The singularity lies well before its first stage, and no data
-    jump inside it.
+    """If the state is right before a singularity, find an accurate step across it by Gauss' method, keep the
+    end and the dense output of the step, and return its duration; 0 if there is none. The singularity lies
+    well before the step's first stage, and no data of inputs jump inside the step.
     """
     sound: truth = False
     h: real = 0.0

@@ -78,7 +78,7 @@ class RunRecord(LinearEquations):
             resting_step: real  # longest step while none does; 0: the same
         if KINKS:
             own: whole  # number of states of the motion; their sensitivities follow
-            forced: whole  # steps of the shortest length in a row
+            forced: whole  # consecutive steps of the shortest length
         # Step-size control of the method.
         if not PROCESS:
             order: real
@@ -125,7 +125,7 @@ class RunRecord(LinearEquations):
         fastest: Kinds  # largest speed of each kind
         peak: Kinds  # largest value of `fastest` so far
         way: States  # the state from which a forecast of the pivots starts
-        weak: whole  # the pivot with the smallest part of its share at the start
+        weak: whole  # the pivot whose share has fallen to the smallest part of its value at the start
         weak_time: real
     if UPDATE or EVENTS:
         new_memory: Memory
@@ -155,7 +155,7 @@ class RunRecord(LinearEquations):
         size: Speeds  # the largest element of J for each kind of speeds
     if PARTITIONED:
         lack: whole  # kind of table entry that the process must add before a change
-        lack_in: whole  # a configuration with the locks that this entry is for
+        lack_in: whole  # a configuration whose locks this entry is for
         lack_member: whole  # index of the missing choice of dependent speeds for these locks
         complete: truth  # the tables have sections of changes
         closed_now: truth  # the process has closed the loops after events of this instant
@@ -168,7 +168,7 @@ class RunRecord(LinearEquations):
         speed_taken: SpeedNumbers
         allowed: SpeedNumbers
     if PASSING:
-        right: RowReals  # a right side, rotated with the rows of `left`; or 1 for chosen rows
+        right: RowReals  # right sides, rotated with the rows of `left`; elsewhere 1 marks chosen rows
         length: RowReals  # Euclidean lengths of rows of J
         across: real  # length of the next step, if it leads across a singular configuration; else 0
         singular: real  # the time of that configuration
@@ -186,7 +186,7 @@ class RunRecord(LinearEquations):
         met_singularity: truth  # a step has passed or jumped over a singularity; forecasts now limit steps
         sign_old: Wholes  # signs before the step just taken was searched
         slopes: Slopes  # rates at the stages of the step across
-        nests: Nests  # coefficients of dense output beyond the cubic ones, the last first
+        nests: Nests  # coefficients of dense output beyond the cubic ones, in reverse order
         shown: Outputs  # a row near the singular configuration
         between: truth  # `shown` is the row at the end of the run
         seen: Outputs  # one of the rows around `shown`
@@ -234,7 +234,7 @@ class RunRecord(LinearEquations):
         work: SchemeWork  # see llvm/layout.py
         answer: SchemeAnswer
         gaps: SchemeGaps
-        settings: SchemeSettings  # epsilon of the scheme, and the softness of exact constraints
+        settings: SchemeSettings  # epsilon, and the softness with which exact constraints are solved
     if PROCESS and SPARSE:
         n_unknowns: whole  # see linearly_implicit.py
         n_entries: whole
@@ -249,7 +249,7 @@ class RunRecord(LinearEquations):
     if PROCESS:
         budget: count  # steps that this call may still try
         evaluations: count
-        fours: whole  # groups of four states, as two pairs; states beyond the last are zero
+        fours: whole  # number of groups of four states; places beyond the last state hold zeros
         n_memory: whole
         n_events: whole
         n_outputs: whole

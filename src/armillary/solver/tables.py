@@ -19,10 +19,10 @@ STAGES, AT_END, NESTS = 16, 12, 4
 
 
 class Table(NamedTuple):
-    """A table has one entry for each combination of ``sizes``, for every configuration, or once if it is
-    ``common`` to all. ``kind`` is "whole", "truth", "real", or "index" (which starts at the first index of
-    the language). If ``present``, the solver indexes the row of the present configuration, else the whole
-    table.
+    """A table has an array of entries with the lengths ``sizes`` for every configuration; a ``common`` table
+    has one array for all configurations. ``kind`` is "whole", "truth", "real", or "index" (which starts at
+    the first index of the language). If ``present``, the solver indexes the row of the present configuration,
+    else the whole table.
     """
 
     name: str

@@ -1,10 +1,11 @@
 """A discrete step for acados: RK4 with constant inputs, from the exported rates and their derivatives.
 
-The state x becomes φ after the step; λ are acados' multipliers.
+φ is the state after a step from x; λ are acados' multipliers. Each function returns the results of the one
+above it and one more:
 
-    φ(x, u, p)        dyn_disc_phi_fun
-    and ∂φ/∂(u, x)ᵀ   dyn_disc_phi_fun_jac
-    and ∂²(λᵀφ)/∂(u, x)²   dyn_disc_phi_fun_jac_hess
+    dyn_disc_phi_fun            φ(x, u, p)
+    dyn_disc_phi_fun_jac        ∂φ/∂(u, x)ᵀ
+    dyn_disc_phi_fun_jac_hess   ∂²(λᵀφ)/∂(u, x)²
 
 Source: acados, acados_template/casadi_function_generation.py (generate_c_code_discrete_dynamics), for names,
 arguments and results.
@@ -30,7 +31,7 @@ NEEDED = ("expl_ode_fun", "expl_vde_forw", "expl_ode_hess")
 
 
 def discrete_code(stem: str, step: float, states: int, inputs: int, interface: Interface) -> str:
-    """Return the code of the discrete functions; ``interface`` writes one with CasADi's interface."""
+    """Return the code of the discrete functions; ``interface`` writes a function with CasADi's interface."""
     both = states + inputs
     values = {"stem": stem, "step": repr(step), "states": str(states), "inputs": str(inputs)}
     shapes = [(states, 1), (both, states), (both, both)]

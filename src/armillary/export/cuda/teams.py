@@ -2,12 +2,13 @@
 
 A thread that makes a run by itself keeps the state, a stage, the sum of the stages and the live values of an
 evaluation in registers. For a hexapod these need more than the thread's 255 registers, and the rest is in
-local memory. The threads of a *team* share the work along similar branches (program/branch_packs.py): each
-thread does the operation of a pack once, with the numbers of its branch, and holds the states of its branch.
-All threads of a team compute and hold the rest, such as the base's motion.
+local memory. The threads of a *team* share the work of similar branches. A pack is an operation that occurs
+in each of these branches (program/branch_packs.py): every thread does it once, with the numbers of its own
+branch, and holds the states of this branch. All threads of a team compute and hold the values that are in no
+pack, such as the base's motion.
 
-A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. Values pass between lanes by
-``from_lane`` (a shuffle of the warp); ``across`` (a butterfly shuffle) adds lanes.
+If a pack has w lanes and a team n ≥ w threads, thread i holds lane i mod w. ``from_lane`` (a shuffle of the
+warp) reads the value of another lane; ``across`` (a butterfly shuffle) adds lanes.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from armillary.program.packs import in_lanes, pack_section
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
-# `TeamWriter` overrides the text of operations in llvm/pack_writer.py by C, in the same order.
-# The value of a pack is the value of the thread's own lane.
+# `TeamWriter` overrides methods of llvm/pack_writer.py and its bases: they write operations in C instead of
+# LLVM's language. The value of a pack is the value of the thread's own lane.
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -85,7 +86,7 @@ class TeamWriter(PackWriter):
         return [*lines, *stores]
 
     def plain_vector(self, column: Column) -> str:
-        """Return the value of a column (one node per lane) with the signs of its nodes."""
+        """Return the value of a column (one node per lane): the nodes themselves, not their negatives."""
         nodes = tuple(map(strip_lets, column))
         return self.value(nodes[0]) if len(nodes) == 1 else self._vector(nodes, plain=True)[0]
 
@@ -233,16 +234,21 @@ def by_lane(values: Sequence[str]) -> str:
 SIZES = {"double": 8, "float": 4}
 REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in kernels.py
 
-# Bytes of values outside the registers up to which one thread is best: about the first-level cache of a
-# multiprocessor.
-# Measured on an H200, two threads against one, in double precision: an octopod whose values go 1,230 KB
-# beyond the registers is 2.3 times as fast (with four threads 4.7 times), a hexapod (610) 3.8, a quadruped
-# (300) 2.5, a hub with two wings (140) 0.7 times, since both threads compute the hub's motion. In single
-# precision the hexapod (470) is 1.6, a Stewart platform (284) 1.5, ANYmal (273) 0.92, the quadruped (220)
-# 0.95 times as fast.
+# If fewer bytes of values than this are outside the registers of a multiprocessor, a run is fastest with one
+# thread. The number is about the size of the first-level cache.
+# Measured on an H200: KB outside the registers, and the speed with two threads over the speed with one.
+#
+#     double precision    octopod 1,230 KB 2.3 (with four threads 4.7), hexapod 610 KB 3.8,
+#                         quadruped 300 KB 2.5, hub with two wings 140 KB 0.7
+#     single precision    hexapod 470 KB 1.6, Stewart platform 284 KB 1.5, ANYmal 273 KB 0.92,
+#                         quadruped 220 KB 0.95
+#
+# The hub is slower because both threads compute its motion.
 CACHE = 280_000
-MOST_ROOM = 200_000  # bytes of shared memory of a multiprocessor, at the cost of its first-level cache
-LONGEST = 8000  # most nodes of a section for a team; nvcc takes 20 s for 7,000, in pieces or for a team
+MOST_ROOM = 200_000  # most bytes of shared memory on a multiprocessor; they are taken from its cache
+# Most nodes of a section for a team. nvcc takes 20 s for 7,000 nodes, whether their code is cut into pieces
+# or written for a team.
+LONGEST = 8000
 
 
 # Texts of a kernel in which one thread makes a run by itself.
@@ -256,8 +262,8 @@ _ALONE = {
 class Team:
     """Threads that make a run of a program together.
 
-    ``section`` has the derivatives with packs. ``held`` gives the states behind each number that a thread
-    holds: one state for all threads, or one state per lane.
+    ``section`` has the derivatives with packs. ``held`` has a column for each number of the state that a
+    thread holds: one state, which all threads hold, or a state for each lane.
     """
 
     writer: SectionWriter
@@ -304,16 +310,17 @@ class Team:
         return own.with_signals(function_text(signature, text, lines, argument_names(signature)))
 
     def room(self, real: str, block: int, blocks: int, most: int) -> int:
-        """Return the bytes of shared memory for the state and the sum of stages of a block, at most ``most``.
+        """Return the bytes of shared memory for the state and the sum of stages of a block.
 
-        It is 0 if they stay in registers. Measured on an H200: with shared memory a hexapod is 1.25 times and
-        a quadruped 1.07 times as fast in double precision; in single precision neither gains.
+        The result is 0 if these numbers stay in registers, for example if they need more than ``most`` bytes.
+        Measured on an H200: with shared memory a hexapod is 1.25 times and a quadruped 1.07 times as fast in
+        double precision; in single precision neither gains.
         """
         size = 2 * len(self.held) * block * SIZES[real]
         return size if self.threads > 1 and real == "double" and size <= min(most, MOST_ROOM // blocks) else 0
 
     def values(self, room: bool) -> dict[str, str]:
-        """Return the kernel's texts for the threads of a run; with ``room``, for arrays in shared memory."""
+        """Return the texts of the kernel that depend on the team; ``room``: arrays are in shared memory."""
         if self.threads == 1:
             return _ALONE
         program = self.writer.program
@@ -373,10 +380,10 @@ class Team:
         return "\n".join(lines)
 
     def live_numbers(self) -> int:
-        """Return the most numbers that a thread needs at a time.
+        """Return the largest number of values that a thread must keep at one time.
 
-        They are the values of an evaluation in its order, a pack as one value, the state and the sum of
-        stages.
+        These are the values of an evaluation that later nodes use (a pack counts as one value), the state and
+        the sum of stages.
         """
         section = self.section
         home = {node: pack.lanes[0] for pack in section.packs for node in pack.lanes}

@@ -71,7 +71,9 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
     evaluations = t.stages
     if isinstance(t, Rosenbrock):
         evaluations = sum(any(row) for row in t.a) + 1
-    if program.events.results:  # the last derivative is kept for the next step, unless inputs change
+    # With events, the derivative at the end of a step is computed, too. It is kept for the next step, unless
+    # inputs change.
+    if program.events.results:
         evaluations += "inputs" in has
     rows = [*t.a[1:], t.b, *(t.couplings if isinstance(t, Rosenbrock) else ())]
     terms = [sum(1 for weight in row if weight) for row in rows]
@@ -122,7 +124,7 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
     """Return the operations for locating events inside a step.
 
     For each event, at least every third iteration is a bisection, down to the last digits of the time. In the
-    step that follows an event, a search by doublings comes first.
+    step that follows an event, a search comes first whose times from the start of the step double each time.
     """
     bits = 24 if precision == "single" else 53
     events, n = len(program.events.results), len(program.state)
@@ -140,8 +142,9 @@ def look_ahead_operations(program: Program) -> Operations:
 def across_operations(made: Source, attempts: int) -> Operations:
     """Return the operations of a step across a singular configuration.
 
-    It has stages with loop closing, an error estimate, dense output and event functions, and before it the
-    smallest singular value of J is computed twice, by rotations of pairs of rows.
+    The step has stages with loop closing, an error estimate, dense output and event functions. Before the
+    step, the smallest singular value of the constraint Jacobian J is computed twice, by rotations of pairs of
+    rows.
     """
     program, n = made.program, len(made.program.state)
     closing, layout = normalisation_operations(program, attempts), made.equations.reduction.layout
@@ -155,7 +158,7 @@ def across_operations(made: Source, attempts: int) -> Operations:
 
 
 def singular_value_operations(rows: int, speeds: int, sweeps: int = MOST_SWEEPS) -> Operations:
-    """Return the operations for lengths of rows and, in ``sweeps`` sweeps, the smallest singular value."""
+    """Return the operations for the lengths of J's rows and its least singular value in ``sweeps`` sweeps."""
     turn = Operations(5 * speeds + 6, 7 * speeds + 10, 3, 4)
     elements = rows * speeds
     sized = Operations(3 * elements, 3 * elements + rows, 3 * elements, 2 * rows)
@@ -166,8 +169,8 @@ def change_operations(programs: Sequence[Program]) -> Operations:
     """Return the operations of a change of configuration (solver/changes.py).
 
     These are the operations for the motion, two adjustments of speeds, the impulse and the new state. Before
-    the impulse and before the new state, a program enters a configuration to check its choice of dependent
-    speeds, and rates the other choices.
+    the impulse and before the new state, a program computes the state in a configuration to check its choice
+    of dependent speeds, and computes the ratings of the other choices.
     """
 
     def most(name: str) -> Operations:
@@ -199,8 +202,10 @@ _COLUMNS = {
 
 
 def cost_table(files: Mapping[str, str], wanted: bool | None) -> str:
-    """Return a Markdown table of costs on the targets whose tools are installed; without tools, how to
-    measure.
+    """Return a Markdown table of the costs on targets whose tools are installed.
+
+    Without tools, or if ``wanted`` is False, return a text that says how to measure. If ``wanted`` is True,
+    raise an error without tools.
     """
     rows = {}
     if wanted is not False:
@@ -249,5 +254,5 @@ def parse_counts(text: str) -> dict[str, int]:
             found[words[0]] = int(words[1])
         elif words[-1:] == ["(TOTALS)"]:
             found["flash"] = int(words[0]) + int(words[1])
-    ended = found.get("status", 0) != 0  # for example if parameters have no defaults
+    ended = found.get("status", 0) != 0  # the run failed, for example since parameters have no defaults
     return found if set(_COLUMNS) <= set(found) and not ended else {}

@@ -98,7 +98,7 @@ def solver_values(made: Source, has: Collection[str]) -> dict[str, str]:
     """Return values for the template:  the fields of a run, the constants and the functions."""
     printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=made.guard))
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
-    printer.elsewhere = loops.functions  # functions of the same name are equal
+    printer.elsewhere = loops.functions  # the module has them; functions with the same name are equal
     return {
         "fields": "\n".join(printer.fields()),
         "solver_constants": constant_lines(printer.solver, loops),
@@ -158,7 +158,8 @@ class PythonSolverPrinter(SolverPrinter):
         for method in exported_methods(adaptive=True, stiff=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
-        # Vectors whose elements are assigned; two names may share the list of any other vector.
+        # Vectors whose elements are assigned one by one. An assignment from or to one of them copies the
+        # list; between other vectors, both names refer to the same list.
         self.changed = {name for f in solver.functions.values() for name in f.filled}
 
     sizes = _SIZES
@@ -239,7 +240,7 @@ class PythonSolverPrinter(SolverPrinter):
         return self.lines(f"{', '.join(targets)} = {name}({', '.join(given)}, run.constants, {memory})")
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> str:
-        """Return an assignment from a section of the present configuration, or of a given one."""
+        """Return the assignment of a section's result: in the present configuration, or in a given one."""
         if name in ("enter", "impulse", "adjust"):
             c, *given = arguments
             call = f"SECTIONS[{c}][{name!r}]({', '.join(given)}, run.all_constants[{c}], run.memory)"
@@ -296,7 +297,7 @@ class PythonPart(PythonSolverPrinter):
 
 
 def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
-    """Return values for the template."""
+    """Return values for the template of the functions that close loops."""
     printer = PythonAssembly(loops)
     whole: dict[str, Sequence[object]] = {**loops.whole_tables(0)}
     flags: dict[str, Sequence[object]] = {k: [bool(x) for x in v] for k, v in loops.truth_tables.items()}
@@ -340,7 +341,7 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
 
 
 def solver_texts(printer: PythonContacts, width: int) -> list[str]:
-    """Return the data, the record and the functions of contacts with the same sizes and tables."""
+    """Return the data, the record and the functions for a group of contacts that share sizes and tables."""
     source = printer.source
     sizes = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     tables = [f"{printer.names[name]} = {numbers!r}" for name, numbers in source.whole_tables(0).items()]

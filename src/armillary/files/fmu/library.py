@@ -74,7 +74,8 @@ def _convert_value(kind: str, value: float | str) -> float | bytes:
         return str(value).encode()
     if kind.startswith("Float"):
         return float(value)
-    return value if isinstance(value, int) else round(float(value))  # a float would round it
+    # A large integer is not converted to a float, which would round it.
+    return value if isinstance(value, int) else round(float(value))
 
 
 class Library:

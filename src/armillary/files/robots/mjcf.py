@@ -5,9 +5,9 @@ Actuators become loads in joints, or at sites, driven by inputs:
     force = gain · ctrl + b₀ + b₁ · length + b₂ · velocity        effort on speed i = gearᵢ · force
     length = Σ gearᵢ (qᵢ + refᵢ)                                  velocity = Σ gearᵢ uᵢ
 
-A servo is a choice of these numbers: a position servo has gain kp, b₁ = −kp, b₂ = −kv, a velocity servo gain
-kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is read by ``_apply`` into one
-ActuatorDrive.
+A servo is a choice of these numbers: a position servo has the gain kp, b₁ = −kp and b₂ = −kv; a velocity
+servo has the gain kv and b₂ = −kv. As in MuJoCo, all kinds of actuators share one set of defaults. So
+``_apply`` reads the elements of all kinds into the same ActuatorDrive.
 
 Equality constraints are rigid here, where MuJoCo's are stiff springs.
 """
@@ -80,10 +80,11 @@ class ActuatorDrive:
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # by attribute
     limited: dict[str, str] = field(default_factory=dict)  # by attribute: true, false or auto
     unknown: str = ""  # an unsupported feature, in words
-    servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults: (kp, kv) or (kv, 0)
+    # default gains by kind: (kp, kv) of "position", (kv, 0) of "velocity"
+    servos: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def bounds(self, key: str, element: Element, settings: Settings) -> tuple[float, float] | None:
-        """Return a range if it applies: if the file says so, or gives a range while limits are automatic.
+        """Return a range if it applies: the file states this, or limits are automatic and a range is given.
 
         The range, and whether it applies, may come from different default classes.
         """
@@ -181,7 +182,7 @@ def _apply(drive: ActuatorDrive, element: Element) -> None:
 
 
 def _keep_gains(drive: ActuatorDrive, level: list[Element]) -> None:
-    """Keep a class's gains, of a servo or a general actuator, as defaults for servos of inner classes."""
+    """Keep the gains of a class's servo or general actuator as defaults for servos of inner classes."""
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
         if kind in (servo, "general"):
@@ -267,7 +268,7 @@ def _force(
     length: object,
     velocity: object,
 ) -> Given:
-    """gain · ctrl + b₀ + b₁ · length + b₂ · velocity, within its range; gains are parameters."""
+    """Return gain · ctrl + b₀ + b₁ · length + b₂ · velocity, limited to its range; gains are parameters."""
     system = builder.system
     gain, (b0, b1, b2) = drive.gain[0], drive.bias if drive.bias_type == "affine" else (0.0, 0.0, 0.0)
     fixed = drive.gain_type == "fixed" and gain != 0
@@ -321,7 +322,7 @@ _UNITS = {ONE: "rad", LENGTH: "m", ONE / TIME: "rad/s", LENGTH / TIME: "m/s", MO
 
 
 def _units_text(dimension: Dimension, per: Dimension | None = None) -> str:
-    """Return units as text; with ``per`` the units of a gain, an effort per coordinate or speed."""
+    """Return units as text; with ``per``, those of a gain, which is an effort per coordinate or speed."""
     if per is None:
         return _UNITS[dimension]
     below = {ONE: "/rad", LENGTH: "/m", ONE / TIME: "*s/rad", LENGTH / TIME: "*s/m"}[per]
@@ -428,7 +429,7 @@ def _site_point(builder: Builder, element: Element, key: str, tree: MjcfTree) ->
 
 
 def _frame(builder: Builder, link: str, label: str, place: np.ndarray, R: np.ndarray) -> Point:
-    """Return a point whose body has the axes of a frame on a link: the link itself, or a body fixed to it."""
+    """Return a point on a link, of a body with a frame's axes: the link itself, or a body fixed to it."""
     if is_identity(R):
         return builder.point(link, label, place)
     at, orient = float_triple(place - builder.shifts[link]), R.tolist()

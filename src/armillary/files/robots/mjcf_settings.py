@@ -22,8 +22,9 @@ ACTUATORS = (
 def with_includes(root: Element, path: Path) -> Element:
     """Return the file with each <include> replaced by the content of the file that it names.
 
-    Names are relative to the main file's folder, and lead nowhere else: a model is data, and must not make
-    the reader open other files. As in MuJoCo a file is included once, so none includes itself.
+    Names are relative to the main file's folder. Files outside it are refused: a model is data, and must not
+    make the reader open other files. As in MuJoCo, a file is included at most once, so no file includes
+    itself.
     """
     folder = path.resolve().parent
     seen = {path.resolve()}
@@ -47,7 +48,7 @@ def with_includes(root: Element, path: Path) -> Element:
 
 
 def find_file(folder: Path, name: str, element: Element, *, anywhere: bool = False) -> Path:
-    """Return a file by its path from the model's folder; without ``anywhere`` it must be inside it."""
+    """Return a file by its path from the model's folder; without ``anywhere``, files outside are refused."""
     if "\0" in name or len(name) > 1000:
         element.fail("its file is not the name of a file")
     try:
@@ -123,7 +124,7 @@ class Settings:
         return R if R is not None else element.fail("xyaxes are parallel; give two directions")
 
     def has_limits(self, element: Element, key: str, flag: str) -> bool:
-        """Return whether a range holds: its flag is "true", or "auto" with autolimits and a range given."""
+        """Return whether a range applies: its flag is "true", or "auto" with autolimits and a given range."""
         word = element.choice(flag, ("true", "false", "auto"), "auto")
         return word == "true" or (word == "auto" and self.autolimits and element.has(key))
 
@@ -135,7 +136,8 @@ class Defaults:
 
     def __init__(self, root: Element) -> None:
         self.classes: dict[str, dict[str, dict[str, str]]] = {"main": {}}
-        # Actuators of all tags share defaults: lists of elements by class, from the outermost class inwards.
+        # Actuators of all tags share defaults. By class: a list of elements for each class from the outermost
+        # one to this class.
         self.drives: dict[str, list[list[Element]]] = {"main": []}
         stack = [(element, "main") for element in reversed(root.all("default"))]
         outer = {id(element) for element, _ in stack}

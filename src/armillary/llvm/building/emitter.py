@@ -1,4 +1,4 @@
-"""LLVM functions with branches and loops, as text: values, functions of a module, writer of instructions.
+"""Values, functions and modules of LLVM as text, and a writer of instructions with branches and loops.
 
 This is the small part of `llvmlite.ir` that builder.py needs; an instruction is a line of text, not an
 object. Types are written with their LLVM names.
@@ -175,7 +175,7 @@ class InstructionWriter:
         return self._value(a.type, f"insertelement {a.type} {a.name}, double {number.name}, i32 {index}")
 
     def shuffle(self, a: Raw, b: Raw, order: Sequence[int]) -> Raw:
-        """Emit a vector of lanes of two vectors; ``order`` counts the lanes of ``a``, then of ``b``."""
+        """Emit a vector of lanes of two vectors; ``order`` numbers lanes of ``b`` after those of ``a``."""
         lanes = ", ".join(f"i32 {j}" for j in order)
         what = f"shufflevector {a.type} {a.name}, {b.type} {b.name}, <{len(order)} x i32> <{lanes}>"
         return self._value(a.type, what)
@@ -223,7 +223,7 @@ class InstructionWriter:
         self.block.ended = True
 
     def arriving(self, first: Raw, before: Block) -> tuple[Raw, Callable[[Raw], None]]:
-        """Emit a value at the head of a loop, which is ``first`` when the loop is entered from ``before``.
+        """Emit a value at the head of a loop; it is ``first`` if the loop is entered from ``before``.
 
         Return the value, and a function to call at the end of the loop's body with the next value.
         """

@@ -42,7 +42,7 @@ _EVEN = 1e-9
 class InputBlock:
     """The data of an input: a row of numbers per run, or one row for all runs."""
 
-    breaks: np.ndarray  # times between the polynomials
+    breaks: np.ndarray  # times at which one polynomial ends and the next begins
     numbers: np.ndarray  # (runs or 1, HEAD + coefficients): a head, then coefficients of the polynomials
 
     @classmethod

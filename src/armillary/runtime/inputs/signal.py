@@ -72,7 +72,7 @@ class SignalPieces:
         return replace(self, coefficients=factor * self.coefficients)
 
     def __call__(self, t: object) -> np.ndarray:
-        """Return values at times, which are the last axis."""
+        """Return the values at times ``t``; the last axis of the result is that of the times."""
         t = np.asarray(t, dtype=float)
         piece = np.searchsorted(self.breaks, t, side="right")
         s = t - self.breaks[np.maximum(piece - 1, 0)]

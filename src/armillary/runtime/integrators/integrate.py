@@ -36,7 +36,7 @@ _STATUS: dict[Reason, IntegrationStatus] = {
     Reason.TOO_SMALL: "step too small",
     Reason.ACCUMULATES: "events accumulate",
     Reason.FULL: "too many rows",
-    Reason.LACKING: "event",  # without a `supply` of tables
+    Reason.LACKING: "event",  # if there is no `supply` that adds the missing table entry
 }
 _REAL = np.dtype(float)
 
@@ -58,18 +58,18 @@ def integrate(
 ) -> Integration:
     """Integrate a motion with settings made by `complete_settings`.
 
-    Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
-    ``progress`` is called about ten times a second with the time reached. ``stepping`` is for redundant
-    coordinates, with methods "staggered" and "projected". ``stops`` are times at which steps must end, since
-    inputs jump or have kinks there. ``changes`` has the configurations that the run may enter, ``supply``
-    adds further ones, and ``begin`` chooses the first one. ``lasts`` is a function of time, state and memory;
-    the run ends one step after it becomes false.
+    If the settings have no ``sample``, there is a row at the end of every step. ``max_steps`` counts rejected
+    steps too. ``progress`` is called about ten times a second with the time reached. ``stepping`` is for
+    redundant coordinates, with methods "staggered" and "projected". ``stops`` are times at which steps must
+    end, since inputs jump or have kinks there. ``changes`` has the configurations that the run may enter,
+    ``supply`` adds further ones, and ``begin`` chooses the first one. ``lasts`` is a function of time, state
+    and memory; the run ends one step after it becomes false.
 
     The last step is shortened if necessary. Memory is updated at the start of every step. A row shows the
     state and memory with which the next step begins; at an event, these are state and memory after the event.
-    Divergence, Ctrl-C, events that come faster and faster, and too many rows for memory end the run with a
-    status. Errors are raised only for wrong input, and for Ctrl-C while the loop is compiled, when there are
-    no results to keep.
+    Divergence, Ctrl-C, events that come faster and faster, and more rows than the computer can store end the
+    run with a status. Errors are raised only for wrong input, and for Ctrl-C while the loop is compiled, when
+    there are no results to keep.
     """
     state = _vector("state", state, functions.n_states)
     memory = _vector("memory", memory, functions.n_memory)

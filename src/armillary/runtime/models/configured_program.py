@@ -56,9 +56,11 @@ class ConfiguredProgram(CompiledProgram):
         super().__init__(equations, code, seconds)
         self.compiler = compiler
         self.configuration_models: dict[Configuration, ConfiguredProgram] = {equations.configuration: self}
-        self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # by locks that runs have needed
+        # by the set of locked speeds, for the sets that runs have needed
+        self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}
         self.change_figures: dict[object, ChangeFigures] = {}  # by `Configurations.so_far`
-        self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
+        # a key (configurations so far, and parameters) and the tables that the last run had with it
+        self.change_sections: tuple[Any, KnownChanges] | None = None
         # whether a run has changed its configuration; then sections of changes are compiled
         self.changed = False
         self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
@@ -67,7 +69,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @cached_property
     def masses(self) -> tuple[Masses, list[ConstraintRow]]:
-        """Masses of the tree and constraints, for the search of motions without mass (failures.py)."""
+        """The masses of the system and its rows of constraints, from which motions without mass are found."""
         return masses_and_constraints(self.equations)
 
     @cached_property
@@ -83,7 +85,8 @@ class ConfiguredProgram(CompiledProgram):
     def choices(self, locked: frozenset[str]) -> RatedChoices | None:
         """Return the choices of dependent speeds with given locks; `None` if there is only one.
 
-        The model without derivatives lists the choices and compiles their ratings at the first use.
+        A model with sensitivities (derivatives of its motion) takes them from its ``base``. The ratings of
+        choices are compiled at the first use.
         """
         if self.base is not self:
             return self.base.choices(locked)
@@ -110,12 +113,12 @@ class ConfiguredProgram(CompiledProgram):
         return np.empty(0)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
-        """Return derivatives of all coordinates and speeds at a state; here None."""
+        """Return the sensitivities of all coordinates and speeds at a state; here None, as there are none."""
         return None
 
     @property
     def base(self) -> ConfiguredProgram:
-        """The model without derivatives of its motion: here this model itself."""
+        """The model without sensitivities (derivatives of its motion): here this model itself."""
         return self
 
     @property
@@ -146,7 +149,7 @@ class ConfiguredProgram(CompiledProgram):
         return len(table)
 
     def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
-        """Return the place at the start of a run."""
+        """Return time, coordinates, speeds, memory and states at the start of a run, with closed loops."""
         q, u, states, named = whole_start(self.equations, initial)
         place = Place(t, q, u, memory, states)
         place = instance.close_loops(place, named) if self.equations.reduction.rows else place
@@ -179,7 +182,10 @@ class ConfiguredProgram(CompiledProgram):
         return LoopStart(self.equations)
 
     def refusal(self, inside: Mapping[str, float]) -> str:
-        """Return why this kind of model cannot run with parameters in its own units; "" if it can."""
+        """Return why this kind of model cannot run with these parameters; "" if it can.
+
+        ``inside`` has the parameters in the model's own units.
+        """
         return ""
 
     @property

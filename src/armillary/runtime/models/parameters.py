@@ -46,7 +46,7 @@ class ParameterTable:
         absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
             others = [name for name in self.names if name not in missing]
-            # A name with a dot is that of a body's mass or inertia, so it is not a misspelt name.
+            # A name with a dot is a mass or inertia that a body lacks, so no other name is proposed for it.
             meant = {name: "" if "." in name else nearest(name, others) for name in missing}
             lines = [f"\n  {name}: {self.place(name)}{meant[name]}" for name in missing]
             raise ParameterError(
@@ -140,7 +140,7 @@ class ParameterTable:
 
 
 def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """Return the finite number of a value; convert a quantity to the units of the system.
+    """Return a value as a finite float; convert a quantity to the units of the system.
 
     A quantity must have the ``dimension``, if one is given.
     """

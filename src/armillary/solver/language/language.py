@@ -7,7 +7,7 @@ The subset:
 
     types        real, whole, truth; vectors over states, memory, outputs (reals) and over events
     statements   assignment (a local with its type where it first appears), if, while, for k in range(count)
-                 or range(first, count) (the numbers of `count` elements, from `first` on),
+                 or range(first, count) (the indices of `count` elements, all or from `first` on),
                  break, continue, return, a call; conditions on the features below are decided while printing
     vectors      v = a + h * b works element by element; single elements are v[k]
     functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), agree (of two truth
@@ -47,18 +47,20 @@ Motion = np.ndarray  # all coordinates, all speeds and the user's own states
 Speeds = np.ndarray  # all speeds
 Ratings = np.ndarray  # one real per configuration with the same locks
 Locks = np.ndarray  # one truth value per speed that may be locked
-Geometry = np.ndarray  # figures from which constraints are made; see mechanics/constraints/loop_closing.py
+# gaps, known parts b, elements of J and of N (q̇ = N u, J u + b = 0); see constraints/loop_closing.py
+Geometry = np.ndarray
 Jacobian = np.ndarray  # one real per row of constraints and speed, row after row
 RowNumbers = np.ndarray  # one whole number per row of constraints
 SpeedNumbers = np.ndarray  # one whole number per speed
 Slopes = np.ndarray  # one real per stage and state, of a step across a singular configuration
-Nests = np.ndarray  # one real per state and coefficient of dense output beyond the cubic, of such a step
+# for a step across a singular configuration: one real per state and dense-output coefficient beyond a cubic
+Nests = np.ndarray
 OutputFlags = np.ndarray  # one truth value per output
 # For loops that are closed at the start; see assembly.py.
 Places = np.ndarray  # one real per coordinate
 PlaceFlags = np.ndarray  # one truth value per coordinate
 SpeedFlags = np.ndarray  # one truth value per speed
-Figures = np.ndarray  # gaps, elements of J and of N, sizes of gaps
+Figures = np.ndarray  # gaps, known parts b, elements of J and of N as in `Geometry`, and sizes of gaps
 Rates = np.ndarray  # one real per coordinate and speed, coordinate after coordinate
 RowReals = np.ndarray  # one real per row of constraints
 # For roots; see numerics/language.py.
@@ -101,15 +103,15 @@ N_UNKNOWNS = N_ENTRIES = 0
 # Sizes of the present configuration, which the reader (translator.py) replaces by expressions.
 N_PRESENT_STATES = N_PRESENT_UNKNOWNS = N_PRESENT_ENTRIES = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
-# KIND: of each state in each configuration, the number of its kind of speeds, or NONE. PIVOT_OF: of each
-# pivot, its configuration.
+# KIND: for each state in each configuration, the number of the kind of speeds to which it belongs, or NONE.
+# PIVOT_OF: for each pivot, the number of its configuration.
 KIND: Wholes = np.zeros(0, dtype=int)
 PIVOT_OF: Wholes = np.zeros(0, dtype=int)
 DIRECTION: Wholes = np.zeros(0, dtype=int)
-ENDS_STATUS = -2  # in DIRECTION: an event that ends a status; its function is positive until it happens
-FINDS_LOWEST = 2  # in DIRECTION: the rate of a gap, whose zero locates the lowest gap; it never happens
+ENDS_STATUS = -2  # in DIRECTION: the event ends a contact's status; its function is positive before the event
+FINDS_LOWEST = 2  # in DIRECTION: no event; the function is the rate of a gap and locates its lowest value
 STOPS: Truths = np.zeros(0, dtype=bool)
-LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
+LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again so that it ends at the event
 
 # Features: which parts of the solver a program needs.
 EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING_EVENTS = SCHEME = True
@@ -117,7 +119,7 @@ CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = 
 LOCKING_EVENTS = SETTINGS = ADJUSTING = CHOICES = True
 PROCESS = True  # this process, not an exported program
 STEPS_ONLY = True  # this process, with rows at the ends of steps only: values inside a step are not needed
-PARTITIONED = True  # this process alone, which derives the configurations that it chooses
+PARTITIONED = True  # this process only: it can derive the configurations that the run chooses
 # One choice of dependent speeds, with an event that shows whether it is good: if not, the run ends.
 GUARDED = True
 FURTHER_TERMS = True  # a method has dense output beyond the cubic polynomial; set by the methods
@@ -130,7 +132,9 @@ DRIVEN = True  # inputs are read from data, whose slopes over time are found by 
 PASSING = True  # runs pass configurations at which constraints lose rank
 ARRIVING = True  # one evaluation gives rates and event functions at the end of a step; this process
 BETWEEN_EVENTS = True  # run lanes: a run leaves its lane before a step in which something may happen
-LATE_SEARCH = True  # the next turn of the loop searches a step for events, in one place; not with MASSES
+# The turn of the loop after a step searches the step for events, so that the code of the search stands in one
+# place; not with MASSES.
+LATE_SEARCH = True
 KINKS = True  # states include sensitivities, whose rates jump where the motion has a kink
 CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
 CLOCKED = True  # the caller has a clock, and a step across must not run ahead of it
@@ -138,7 +142,8 @@ CLOCKED = True  # the caller has a clock, and a step across must not run ahead o
 # Configurations. ROLE: the effect of each event on the present configuration. LOCKED: which speeds are locked
 # in the present configuration; LOCKED_IN: in all configurations, one after the other. LOCKS, UNLOCKS: speeds
 # that the user's events lock and unlock, event after event. STRIKES: of each configuration, whether its locks
-# close with an impulse. CHOICE_EVENT, RANK_EVENT: of each, the numbers of its internal events, or NONE.
+# close with an impulse. CHOICE_EVENT, RANK_EVENT: the numbers of each configuration's internal events for its
+# choice of dependent speeds and for a loss of rank, or NONE.
 ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE, ADJUSTS = range(6)
 ROLE: Wholes = np.zeros(0, dtype=int)
 RECLOSES: Truths = np.zeros(0, dtype=bool)  # whether the process closes loops after an event
@@ -148,9 +153,10 @@ LOCKS: Truths = np.zeros(0, dtype=bool)
 UNLOCKS: Truths = np.zeros(0, dtype=bool)
 SETS: Truths = np.zeros(0, dtype=bool)  # speeds that the user's events set
 MOVES: Truths = np.zeros(0, dtype=bool)  # speeds that they set to a value other than zero
-# SETTING_…, for each speed that an event sets and that may not be a state before: the event, the number of
-# the speed among all, and whether it is no state in the present configuration. At its end, a motion holds the
-# values of these speeds, and then a number for each speed: 0 if it stays while others are adjusted.
+# SETTING_…: tables of the speeds that events set and that may not be states before the event. They have the
+# event, the number of the speed among all speeds, and whether the speed is no state in the present
+# configuration. A motion ends with the values of these speeds. If events may set dependent speeds, a number
+# for each speed of the system follows: 0 if the speed is kept while others are adjusted, else 1.
 SETTING_EVENT: Wholes = np.zeros(0, dtype=int)
 SETTING_SPEED: Wholes = np.zeros(0, dtype=int)
 SETTING_ACTS: Truths = np.zeros(0, dtype=bool)
@@ -161,11 +167,12 @@ RANK_EVENT: Wholes = np.zeros(0, dtype=int)
 # needed the table yet). MEMBER: their numbers in the order of ratings; NONE for one that is not available.
 GROUP_SIZE: Wholes = np.zeros(0, dtype=int)
 MEMBER: Wholes = np.zeros(0, dtype=int)
-# ELEMENTS, FIRST_ELEMENT: the number of elements of each configuration's J, and the index of the first in its
-# geometry. Of the present one, ROW_OF, SPEED_OF: rows and speeds of the elements; SPEED_OF_ROW: the dependent
-# speed of each row, or NONE. ROW_OF_STEP, SPEED_OF_STEP: rows and dependent speeds of all configurations, in
-# the order of elimination. SPEED_KIND: for each speed, the first one with the same unit. STATE_SIZE: for each
-# state of the present configuration, the size that replaces its unit.
+# ELEMENTS, FIRST_ELEMENT: the number of elements of each configuration's J, and the index of the first one in
+# the configuration's `Geometry`. ROW_OF, SPEED_OF: the row and the speed of each element in the present
+# configuration; SPEED_OF_ROW: the dependent speed of each row, or NONE. ROW_OF_STEP, SPEED_OF_STEP: rows and
+# dependent speeds of all configurations, in the order of elimination. SPEED_KIND: for each speed, the first
+# one with the same unit. STATE_SIZE: for each state of the present configuration, the amount that counts as
+# one unit when states are compared.
 ELEMENTS: Wholes = np.zeros(0, dtype=int)
 FIRST_ELEMENT: Wholes = np.zeros(0, dtype=int)
 ROW_OF: Wholes = np.zeros(0, dtype=int)
@@ -178,10 +185,10 @@ IS_MODAL: Truths = np.zeros(0, dtype=bool)  # of each speed, whether it belongs 
 STATE_SIZE: Reals = np.zeros(0)
 TURNS_ROWS: Reals = np.zeros(0)  # of each state, 1 if rows of constraints change with it, else 0
 
-# The step across a singular configuration. STAGE_TIME, STAGE_WEIGHT: its stages, the last ones at its end and
-# for its dense output. ERROR_WEIGHT, LOW_ERROR_WEIGHT, NEST_WEIGHT: its error estimates and dense output.
-# LOOK: the fractions of the step at which rows and events are accurate. NEAR_PLACE: what an event does near
-# the singularity.
+# The step across a singular configuration. STAGE_TIME, STAGE_WEIGHT: times and weights of its stages; the
+# last stages are those at the end of the step and for dense output. ERROR_WEIGHT, LOW_ERROR_WEIGHT,
+# NEST_WEIGHT: its error estimates and dense output. LOOK: the fractions of the step at which rows and events
+# are accurate. NEAR_PLACE: what an event does near the singularity.
 STAGE_TIME: Reals = np.zeros(0)
 STAGE_WEIGHT: Reals = np.zeros(0)
 ERROR_WEIGHT: Reals = np.zeros(0)
@@ -200,12 +207,12 @@ NEAR_PLACE: Wholes = np.zeros(0, dtype=int)
 # FLIPS: an internal event that shows that the step has jumped over a singular configuration.
 HAPPENS, PASSES, REFUSED, FLIPS = range(4)
 
-# Closing of loops. ELEMENT_…, RATE_…: rows or coordinates, and speeds, of the elements of J and of N.
-# UNIT_FROM: where Euler parameters begin. DEPENDENT, HOLDING: speeds that move in the first attempt and in
-# later ones, when gaps are closed; …_SPEED: the same when speeds are corrected. IS_KEPT: rows that are not
-# redundant.
-# KNOWN_OF: for each row, the index of its known part among the figures. AT_…: offsets of the elements and of
-# the sizes of gaps.
+# Closing of loops. ELEMENT_ROW, ELEMENT_SPEED: row and speed of each element of J. RATE_PLACE, RATE_SPEED:
+# coordinate and speed of each element of N. UNIT_FROM: the index of the first of each four Euler parameters.
+# DEPENDENT, HOLDING: speeds that may move when gaps are closed, in the first attempt and in later ones;
+# DEPENDENT_SPEED, HOLDING_SPEED: the same when speeds are corrected. IS_KEPT: rows that are not redundant.
+# KNOWN_OF: for each row, the index of its known part b among the `Figures`. AT_JACOBIAN, AT_RATES, AT_SIZES:
+# the indices at which the elements of J, the elements of N and the sizes of gaps begin there.
 ELEMENT_ROW: Wholes = np.zeros(0, dtype=int)
 ELEMENT_SPEED: Wholes = np.zeros(0, dtype=int)
 RATE_PLACE: Wholes = np.zeros(0, dtype=int)
@@ -233,8 +240,8 @@ FORWARD: Wholes = np.zeros(0, dtype=int)
 
 ROW_TIME: Reals = np.zeros(0)  # times of all rows of a run in this process
 
-# Times at which data of inputs bend, in order (the last is infinity), and whether they jump there. FIRST: the
-# index of the first element of vectors and tables, 0 or 1.
+# Times at which data of inputs bend, in order (the last is infinity), and whether the data jump there. FIRST:
+# the index of the first element of vectors and tables, 0 or 1.
 JUMP_TIME: Reals = np.zeros(0)
 JUMP_HARD: Truths = np.zeros(0, dtype=bool)
 FIRST = 0
@@ -247,8 +254,8 @@ NONE = -1  # stands for no event or state
 
 # The status of a run, the phase of its loop, and the result of a turn of the loop.
 RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR, LACKING = range(9)
-# Status of a call in this process: its steps are used up; there is no room for a row; the other method of
-# `auto` must make the next step.
+# Status of a call in this process. PAUSED: its steps are used up. FULL: there is no room for a row.
+# OTHER_METHOD: the other method of `auto` must make the next step.
 PAUSED, FULL, OTHER_METHOD = 6, 7, 9
 LOGGED = 3  # most log entries of a turn beside events: a change of configuration, a step across (two)
 READY, SETTLED, ARRIVED = range(3)

@@ -59,7 +59,7 @@ def _table_entry(name: str) -> Callable[[RecordFunction, Value], Value]:
 
 
 def _call_geometry(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """Compute the figures of the system's geometry, scaled by sizes.
+    """Compute gaps, known parts, elements of J and elements of N, each times its scale.
 
     When no evaluations are left, the first gap becomes NaN, which ends the search.
     """
