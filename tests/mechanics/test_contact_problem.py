@@ -9,9 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import ZERO, as_expr
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
-from armillary.mechanics.contact.decision import _Choice, _is_at_rest
+from armillary.mechanics.contact.decision import (
+    ContactRows,
+    Loads,
+    _Choice,
+    _is_at_dead_centre,
+    _is_at_rest,
+)
 from armillary.mechanics.contact.state import ContactState
 
 
@@ -259,6 +266,21 @@ def test_a_slow_slip_that_turns_begins_from_rest(
     contact = ContactState("c", 0, (1, 2), ZERO)
     choice = _Choice((1, 2), 1, rests, direction=given)
     assert bool(as_expr(_is_at_rest(contact, choice, (0, *found))).data) == expected
+
+
+@pytest.mark.parametrize(
+    ("lever", "speed", "expected"), [(0.0, 2e-9, True), (0.0, 0.5e-9, False), (1.0, 2e-9, False)]
+)
+def test_a_slip_that_no_impulse_ends_is_at_a_dead_centre(lever: float, speed: float, expected: bool) -> None:
+    """It was to begin from rest, but kept its velocity against that: an event followed at once, endlessly."""
+    J = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, lever]
+    shape = ContactShape([(0, (1, 2))], 3)
+    names = ("contact_rates", "contact_forces", "contact_problem", "contact_problem")
+    rows = ContactRows(J, J, *[ContactBlock(name, shape) for name in names])
+    contact = ContactState("c", 0, (1, 2), ZERO, reversal=1e-9, slow=2e-5, turning=1e-4)
+    stopped = Loads([0.0, 0.0, -speed * lever], [0.0, 0.0, -speed * lever])
+    found = _is_at_dead_centre(rows, contact, [0.0, 0.0, speed], stopped)
+    assert bool(evaluate(as_expr(found), {})) == expected
 
 
 @pytest.mark.parametrize("lever", [0.0, 1e-30, 1e-19, 1e-17, 1e-15, 1e-8])

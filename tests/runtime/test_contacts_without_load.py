@@ -66,6 +66,15 @@ def test_a_wall_that_bears_what_a_slope_pushes_has_the_speeds_of_that_load() -> 
     assert run["wall"][-1] == pytest.approx(-7.5, rel=1e-9)
 
 
+def test_a_body_without_load_or_speed_has_no_events() -> None:
+    """All thresholds are zero there; a function that was exactly zero counted as an event at each step."""
+    s = arm.System("body on a floor")
+    body = s.body("b", joint=arm.Joint(translate=["x", "z"]), mass=1.0, inertia=(1.0,) * 3)
+    s.contact("floor", body, plane=(s.ground, s.ground.z), friction=0.5)
+    run = s.derive().compile().simulate(1.0, memory={"floor_status": 2})
+    assert run.events == () and run.info["steps"] < 30
+
+
 def test_small_bodies_far_apart_in_their_own_sizes_have_mass() -> None:
     # The check of masses put sliding bodies 0.3 m apart: beside that, bodies of a micrometre have no inertia.
     s = arm.System("small")

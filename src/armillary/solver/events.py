@@ -325,6 +325,8 @@ def look_beyond(run: RunRecord) -> truth:
         if run.crossed[k] >= 0:
             continue
         crosses: truth = sign_of(run.g[k]) != run.sign[k] and not isnan(run.g[k])
+        if CONTACTS and DIRECTION[k] == ENDS_STATUS:
+            crosses = run.g[k] < 0.0
         run.crossed[k] = 2 if crosses else 0
         found = found or crosses
     run.g = events(run.t, run.finish)

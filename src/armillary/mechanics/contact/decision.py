@@ -280,7 +280,8 @@ def _is_at_dead_centre(
     does not change the distance between the feet.
 
     The normal row n of J has its usual size at such a place. So the work of the impulses along the slip is
-    compared with v²/A for a negligible slip v, with A = n M⁻¹ nᵀ. A brake has no normal row: it is at a dead
+    compared with v²/A for a negligible slip v, with A = n M⁻¹ nᵀ. If no impulse changes the slip at all, the
+    slip that is left after the impulses shows the dead centre. A brake has no normal row: it is at a dead
     centre if an impulse that removes its slip changes a speed noticeably.
     """
     if not c.slip:
@@ -300,7 +301,18 @@ def _is_at_dead_centre(
     # The works of single redundant contacts may be far larger than the work of all contacts together.
     work = fn.minimum(total([works[row] for row in c.slip]), total(works))
     none = plus(c.turning, times(10, c.slow))
-    return fn.named(as_expr(times(work, across)) > times(none, none), f"{c.name}_dead_centre")
+    fast = as_expr(times(work, across)) > times(none, none)
+    if len(c.slip) > 1:
+        slips = [_velocity_with(rows, row, velocities, loads) for row in c.slip]
+        fast = fn.or_(fast, as_expr(length_of(slips)) > c.reversal)
+    return fn.named(fast, f"{c.name}_dead_centre")
+
+
+def _velocity_with(rows: ContactRows, row: int, velocities: Sequence[Scalar], loads: Loads) -> Scalar:
+    """Return the velocity of a row after impulses."""
+    speeds = len(loads.changes)
+    levers = rows.jacobian[row * speeds : (row + 1) * speeds]
+    return plus(velocities[row], total([times(x, y) for x, y in zip(levers, loads.changes, strict=True)]))
 
 
 def _pass_dead_centre(
