@@ -129,7 +129,7 @@ def test_a_closed_loop_has_fewer_than_its_tree():
     """
     model = four_bar.system().derive().compile()
     n = len(model.coordinate_names)
-    with pytest.raises(arm.ArmillaryError, match=r"use its compiled model"):
+    with pytest.raises(arm.ArmillaryError, match=r"use the compiled model"):
         model.equations.base_parameters()
     y = model.state()
     q, u, udot = y[:n], [1.3], [-0.7]
