@@ -191,7 +191,8 @@ def puck() -> arm.Model:
         ),
         (
             {"parameters": {"mu": 0.5}},
-            r"'floor': its margin of static over sliding friction \(by mu\) is -0.1 with these",
+            r"'floor': its static friction must be at least the sliding friction; static - sliding friction "
+            r"\(by mu\) is -0.1 with these",
         ),
         (
             {"parameters": {"e": -0.5}},
@@ -199,7 +200,7 @@ def puck() -> arm.Model:
         ),
         (
             {"parameters": {"e": 1.5}},
-            r"contact 'floor': its margin of restitution below 1 \(by e\) is -0.5 with these",
+            r"'floor': its restitution must be at most 1; 1 - restitution \(by e\) is -0.5 with these",
         ),
         (
             {"parameters": {"r": -0.1}},

@@ -224,9 +224,10 @@ def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Ex
         e, sliding, held = contact.restitution, contact.friction, contact.held
         found: dict[str, Expr] = {}
         if e is not None:
-            found |= {"restitution": e, "margin of restitution below 1": 1 - e}
+            found |= {"restitution": e, "restitution must be at most 1; 1 - restitution": 1 - e}
         if sliding is not None and held is not None:
-            found |= {what: sliding, f"margin of static over sliding {what}": held - sliding}
+            apart = f"static {what} must be at least the sliding {what}; static - sliding {what}"
+            found |= {what: sliding, apart: held - sliding}
         if contact.radius is not None:
             found["radius"] = contact.radius
         yield f"{kind} '{contact.name}'", {name: x for name, x in found.items() if x.constant}
