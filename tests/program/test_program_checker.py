@@ -209,7 +209,7 @@ def test_a_fault_is_shown_among_its_lines() -> None:
 
 
 def test_the_pass_that_makes_a_fault_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "share", lambda graph, pairs: Graph([r + foreign for r in graph.roots]))
+    monkeypatch.setattr(passes, "share", lambda graph: Graph([r + foreign for r in graph.roots]))
     with pytest.raises(IllegalProgram, match=r"after share, section 'derivatives', line \d+: 'stranger'"):
         everything().derive(check=True)
 

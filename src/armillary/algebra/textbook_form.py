@@ -26,7 +26,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import Values, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number, power, total
-from armillary.algebra.walk import operands_first, product_of, rebuild
+from armillary.algebra.walk import operands_first, product_of_powers, rebuild
 from armillary.errors import ArmillaryError
 from armillary.text_tables import Html, aligned, html_table
 
@@ -297,8 +297,7 @@ def _group_by_trig(p: Polynomial) -> Expr:
 
 
 def _monomial_product(monomial: Monomial) -> Expr:
-    ordered = sorted(monomial, key=lambda pair: str(pair[0]))
-    return product_of([number(1), *(power(atom, n) for atom, n in ordered)])
+    return product_of_powers(sorted(monomial, key=lambda pair: str(pair[0])))
 
 
 _SHOWN = 2000  # most characters of an element in a table

@@ -24,7 +24,7 @@ from armillary.algebra.expression import (
 )
 from armillary.algebra.expression import multiply as times
 from armillary.algebra.functions import Signed, let, rebuild_call, with_definition, with_smallness
-from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negate, truncate_new_nodes
+from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negate, truncate_new_nodes, whole
 from armillary.algebra.terms import common_dimension, sum_of_two
 from armillary.algebra.units import ONE
 from armillary.errors import ExpressionError, nearest
@@ -88,7 +88,10 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
         return times(*args)
     if node.kind == "product":
         coefficient, exponents = node.data
-        return product_of([number(coefficient, node.unit), *map(power, args, exponents)])
+        factors = list(zip(args, exponents, strict=True))
+        if node.unit is not ONE:
+            return product_of_powers([(number(coefficient, node.unit), 1), *factors])
+        return product_of_powers(factors, coefficient)
     if node.kind == "let":
         return with_definition(node, args[0])
     if node.kind == "call":
@@ -102,19 +105,55 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
     return node
 
 
-def product_of(factors: Sequence[Expr]) -> Expr:
+def product_of(factors: Iterable[Expr]) -> Expr:
+    """Π fᵢ, as repeated multiplication gives it."""
+    return product_of_powers([(f, 1) for f in factors])
+
+
+def product_of_powers(factors: Sequence[tuple[Expr, float]], coefficient: float = 1) -> Expr:
+    """c · Π eᵢ^nᵢ, as repeated multiplication gives it, but without a node for each partial product."""
+    exponents: dict[Expr, float] = {}
+    size = coefficient
+    plain = TRUNCATION.get() is None
+    for e, n in factors:
+        kind = e.kind
+        if n != 1 and (kind == "product" or kind == "number"):
+            e, n = power(e, n), 1
+            kind = e.kind
+        if kind == "product":
+            plain = plain and e.unit is ONE
+            if e.data[0] != 1:
+                size = whole(size * e.data[0])
+            for base, m in zip(e.args, e.data[1], strict=True):
+                exponents[base] = exponents[base] + m if base in exponents else m
+        elif kind == "number":
+            plain = plain and e.dimension is ONE
+            size = whole(size * e.data)
+        else:
+            exponents[e] = exponents[e] + n if e in exponents else n
+        if not plain:  # numbers with dimensions, truncated powers
+            return times(number(coefficient), _multiply_in_pairs([power(e, n) for e, n in factors]))
+    return _product(size, [(base, n) for base, n in exponents.items() if n != 0]) if size else number(0)
+
+
+def _multiply_in_pairs(factors: Sequence[Expr]) -> Expr:
     """Π fᵢ; many factors are multiplied in pairs: multiplying one by one would copy the product each time."""
     if len(factors) <= 8:
         return reduce(times, factors)
     middle = len(factors) // 2
-    return times(product_of(factors[:middle]), product_of(factors[middle:]))
+    return times(_multiply_in_pairs(factors[:middle]), _multiply_in_pairs(factors[middle:]))
 
 
-def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:
-    """Return the roots with every node replaced by the result of ``replace`` for it, unless that is None."""
+def transform(
+    roots: Iterable[Expr], replace: Callable[[Expr], Expr | None], ends: Container[Expr] = ()
+) -> list[Expr]:
+    """Return the roots with every node replaced by the result of ``replace`` for it, unless that is None.
+
+    It must replace the nodes of ``ends``, and is not called for their operands.
+    """
     roots = list(roots)
     new: dict[Expr, Expr] = {}
-    for node in operands_first(roots):
+    for node in operands_first(roots, ends):
         other = replace(node)
         if other is not None:
             new[node] = other
@@ -244,7 +283,7 @@ class Undimensioned:
             return call(node.data, tuple(args), None)  # a table or foreign function
         if node.kind == "product":
             coefficient, exponents = node.data
-            return product_of([number(coefficient), *map(power, args, exponents)])
+            return product_of_powers(list(zip(args, exponents, strict=True)), coefficient)
         return rebuild(node, args)
 
 

@@ -15,7 +15,6 @@ from armillary.algebra.expression import Expr
 from armillary.program.passes.graph import Graph, Operations
 from armillary.program.passes.rewrites import (
     Constants,
-    Pair,
     expand,
     factor,
     fold,
@@ -75,14 +74,9 @@ def improve(
     def fold_values(g: Graph) -> Graph:
         return fold(g, constants)
 
-    pairs: dict[Expr, list[Pair]] = {}
-
-    def share_values(g: Graph) -> Graph:
-        return share(g, pairs)
-
     def spread_and_share(g: Graph) -> Graph:
         opened = spread(g)
-        return g if opened is g else share_values(opened)
+        return g if opened is g else share(opened)
 
     def expand_small(g: Graph) -> Graph:
         return name_values(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
@@ -92,7 +86,7 @@ def improve(
         ("hoist", name_values, True, False),
         ("reciprocals", reciprocals, False, False),
         ("factor", factor, False, True),
-        ("share", share_values, False, True),
+        ("share", share, False, True),
         ("spread", spread_and_share, False, True),
         ("inline", inline, False, True),
         ("factor", factor, False, True),

@@ -181,20 +181,18 @@ class Graph:
         intermediate values change. The operands of such a user are only sorted again, without simplification.
         This requires that different intermediate values still have different names.
         """
-        new: dict[Expr, Expr] = {}
+        order = self.order
+        new = dict(zip(order, order, strict=True))
         apart: set[Expr] = set()  # nodes that changed in more than names and signs
         touched: set[Expr] = set()  # all nodes that changed
-        origin: dict[Expr, Expr] = {}  # the old node of each new intermediate value or call
+        # The old node of each intermediate value or call, old or new.
+        origin = {n: n for n in order if n.kind == "let" or n.kind == "call"}
         renew = new.__getitem__
-        for node in self.order:
+        for node in order:
             before = node.args
-            kind = node.kind
             if touched.isdisjoint(before) and node not in among:
-                new[node] = node
-                if (kind == "let" or kind == "call") and origin.setdefault(node, node) is not node:
-                    apart.add(node)
-                    touched.add(node)
                 continue
+            kind = node.kind
             args = list(map(renew, before))
             made = make(node, args)
             # A changed definition does not change the users of an intermediate value.
@@ -248,7 +246,7 @@ class Graph:
             dissolved = node.kind == "let" and changed.kind != "let" and not is_negative(changed)
             return with_definition(node, changed) if dissolved else changed
 
-        return transform(roots, improved)
+        return transform(roots, improved, ours)
 
 
 def same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:

@@ -8,7 +8,7 @@ from functools import partial
 
 from armillary.algebra.expression import UNIT, Expr, multiply, number, power, scale, symbol, total
 from armillary.algebra.functions import KeptName, let
-from armillary.algebra.walk import product_of, rebuild, transform
+from armillary.algebra.walk import product_of, product_of_powers, rebuild, transform
 from armillary.program.passes.graph import Graph, lone_number, numbers_before, same_or_rebuilt
 
 # Hoisting: expressions of parameters alone are named, and computed once per parameter set.
@@ -140,13 +140,9 @@ def hoist_product(node: Expr, args: list[Expr], constants: Constants) -> Expr | 
     fixed = [(base, n) for base, n in zip(args, exponents, strict=True) if base.constant]
     if len(fixed) == 1 and abs(coefficient) == 1 and _is_name(*fixed[0]):
         return None
-    constant, moving = number(coefficient), number(1)
-    for base, n in zip(args, exponents, strict=True):
-        if base.constant:
-            constant = multiply(constant, power(base, n))
-        else:
-            moving = multiply(moving, power(base, n))
-    return multiply(constants.name(constant), moving)
+    moving = [(base, n) for base, n in zip(args, exponents, strict=True) if not base.constant]
+    constant = constants.name(product_of_powers(fixed, coefficient))
+    return product_of_powers([*moving, (constant, 1)])
 
 
 def _is_name(base: Expr, exponent: float) -> bool:
@@ -161,14 +157,10 @@ _ROUNDS = 6
 Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coefficients (sums) or 1
 
 
-def share(graph: Graph, pairs: dict[Expr, list[Pair]] | None = None) -> Graph:
-    """Name pairs of operands that several sums or products share: each further use saves an operation.
-
-    ``pairs`` keeps the pairs of each node, since most nodes are the same in the next round.
-    """
-    pairs = {} if pairs is None else pairs
+def share(graph: Graph) -> Graph:
+    """Name pairs of operands that several sums or products share: each further use saves an operation."""
     for _ in range(_ROUNDS):
-        chosen = _common_pairs(graph, pairs)
+        chosen = _common_pairs(graph)
         if not chosen:
             break
         changed = graph.rebuild_nodes(partial(_with_pairs, chosen), chosen)
@@ -178,11 +170,18 @@ def share(graph: Graph, pairs: dict[Expr, list[Pair]] | None = None) -> Graph:
     return graph
 
 
-def _operand_pairs(node: Expr) -> list[Pair]:
+def _operand_pairs(node: Expr, uses: Mapping[Expr, int]) -> list[Pair]:
+    """Return the pairs of operands of a sum or product that other nodes may have: no pairs with an operand
+    that is used once.
+    """
     if node.kind == "sum":
-        items = [(a, c) for a, c in zip(node.args, node.data[1], strict=True) if c == 1 or c == -1]
+        items = [
+            (a, c)
+            for a, c in zip(node.args, node.data[1], strict=True)
+            if uses[a] > 1 and (c == 1 or c == -1)
+        ]
         return [("sum", a, b, cb / ca) for i, (a, ca) in enumerate(items) for b, cb in items[i + 1 :]]
-    plain = [b for b, n in zip(node.args, node.data[1], strict=True) if n == 1]
+    plain = [b for b, n in zip(node.args, node.data[1], strict=True) if n == 1 and uses[b] > 1]
     if node.data[0] not in (1, -1):
         plain.append(number(abs(node.data[0])))
     return [("product", a, b, 1.0) for i, a in enumerate(plain) for b in plain[i + 1 :]]
@@ -193,29 +192,27 @@ def _operand_count(node: Expr) -> int:
     return len(node.args) + lone_number(node)
 
 
-def _common_pairs(graph: Graph, known: dict[Expr, list[Pair]]) -> dict[Expr, list[Pair]]:
+def _common_pairs(graph: Graph) -> dict[Expr, list[Pair]]:
     """Return the pairs to name in this round, by node; each operand of a node is in one pair at most.
 
     A node that has only the two operands of a pair counts, too: it becomes the named value.
     """
     holders: dict[Pair, list[Expr]] = {}
     short: list[Expr] = []
+    uses = graph.uses
     for node in graph.order:
         if (node.kind == "sum" or node.kind == "product") and not node.constant:
-            pairs = known.get(node)
-            if pairs is None:
-                pairs = known[node] = _operand_pairs(node)
             if _operand_count(node) == 2:
                 short.append(node)
                 continue
-            for pair in pairs:
+            for pair in _operand_pairs(node, uses):
                 if not (pair[1].constant and pair[2].constant):
                     if pair in holders:
                         holders[pair].append(node)
                     else:
                         holders[pair] = [node]
     for node in short:
-        for pair in known[node]:
+        for pair in _operand_pairs(node, uses):
             if pair in holders:
                 holders[pair].append(node)
     ranked = sorted((p for p, h in holders.items() if len(h) > 1), key=lambda p: -len(holders[p]))
@@ -250,13 +247,9 @@ def _with_pairs(chosen: dict[Expr, list[Pair]], node: Expr, args: list[Expr]) ->
         return total([*rest, *((of[p[1]], value) for p, value in named), (1, number(offset))])
     coefficient, exponents = node.data
     size = number(abs(coefficient))
-    result = number(coefficient) if size not in gone else number(1 if coefficient > 0 else -1)
-    for base, n in zip(node.args, exponents, strict=True):
-        if base not in gone:
-            result = multiply(result, power(new[base], n))
-    for _, value in named:
-        result = multiply(result, value)
-    return result
+    factors = [(new[b], n) for b, n in zip(node.args, exponents, strict=True) if b not in gone]
+    factors += [(value, 1) for _, value in named]
+    return product_of_powers(factors, coefficient if size not in gone else 1 if coefficient > 0 else -1)
 
 
 # Reciprocals: one division in place of several divisions by the same value or its powers.
@@ -283,13 +276,11 @@ def reciprocals(graph: Graph) -> Graph:
         known = {base: n for base, n in _divisors(node) if base in unit}
         if not known or (len(exponents) == 1 and unit[node.args[0]] == exponents[0]):
             return None
-        result = number(coefficient)
-        for old, base, n in zip(node.args, args, exponents, strict=True):
-            if old in known:
-                result = multiply(result, power(let(power(base, unit[old]), "reciprocal"), n / unit[old]))
-            else:
-                result = multiply(result, power(base, n))
-        return result
+        factors = [
+            (let(power(base, unit[old]), "reciprocal"), n / unit[old]) if old in known else (base, n)
+            for old, base, n in zip(node.args, args, exponents, strict=True)
+        ]
+        return product_of_powers(factors, coefficient)
 
     dividing = {n for n in graph.special if n.kind == "product" and min(n.data[1]) < 0}
     return graph.rebuild_nodes(make, dividing)
@@ -564,5 +555,5 @@ def _with_parts(node: Expr) -> Expr:
     parts = [items[i : i + MANY] for i in range(0, len(items), MANY)]
     if node.kind == "sum":
         return total([*((1, let(total(part), "part")) for part in parts), (1, number(offset))])
-    made = [let(product_of([power(b, n) for n, b in part]), "part") for part in parts]
+    made = [let(product_of_powers([(b, n) for n, b in part]), "part") for part in parts]
     return product_of([number(offset), *made])
