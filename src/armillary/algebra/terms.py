@@ -96,7 +96,8 @@ def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
 
 
 def factor_order(factor: tuple[Node, float]) -> SortKey:
-    return (not factor[0].constant, settle(factor[0]).order)
+    base = factor[0]
+    return (not base.constant, settle(base).order if base.kind == "product" else base.order)
 
 
 # Sums ±a ± b of two terms without a common factor are the most frequent. `sum_of_two` makes them in fewer
