@@ -16,7 +16,7 @@ P in lanes, if the columns that use it are more than the columns of P.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,7 +84,7 @@ class ColumnCode:
         for element, other in self.solution.mirrored.items():
             if other in self.places:
                 self.places[element] = self.places[other]
-        self._branches = _branches(factors.paths, self._blocks)
+        self._branches = _branches(factors, self._blocks)
         for branch in self._branches.values():
             branch.lay_out(self.length, self.lanes)
             self.length += branch.width * len(branch.unknowns)
@@ -232,8 +232,9 @@ def _rows(factors: Factors) -> list[dict[tuple[int, int], Expr]]:
     return found + [{(-1 - r, k): x for k, x in row.items()} for r, row in factors.turned.items()]
 
 
-def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict[tuple[int, ...], _Branch]:
+def _branches(factors: Factors, blocks: Sequence[_Blocks]) -> dict[tuple[int, ...], _Branch]:
     """Return the branches whose P is worth computing: more columns use it than P has."""
+    paths = factors.paths
     found: dict[tuple[int, ...], _Branch] = {}
     for block in blocks:
         group = block.group
@@ -253,7 +254,12 @@ def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict
     return {
         near: branch
         for near, branch in found.items()
-        if branch.columns > len(near) and all(_together(near, paths[k]) for k in branch.unknowns)
+        if branch.columns > len(near)
+        and all(
+            # Couplings that cancel may leave an unknown that depends on one of another branch.
+            _together(near, paths[k]) and {*near, *branch.unknowns}.issuperset(factors.order[k])
+            for k in branch.unknowns
+        )
     }
 
 
@@ -281,14 +287,13 @@ def _solve(
             g[j] = w.less(g.get(j), w.coefficient(k, j), g[k])
     added = {k: (len(group.right) + i) * width for i, k in enumerate(group.added)}
     x: dict[int, list[str]] = {}
+    computed = [k for k in rows if k in group.wanted or k in g]
+    by_branch = _unknowns_by_branch(factors, blocks, branches, computed, {*g, *added})
     following: dict[_Branch, list[int]] = {}
     solved: list[int] = []
-    for k in rows:
-        if k not in group.wanted and k not in g:
-            continue
-        near = _near(factors.paths[k], group)
-        if near in branches and not (k in g or k in added or k in factors.turned):
-            following.setdefault(branches[near], []).append(k)
+    for k in computed:
+        if k in by_branch:
+            following.setdefault(by_branch[k], []).append(k)
         elif k in g or any(j in solved for j in rows[k]):
             solved.append(k)
     for first in range(0, len(solved), w.together):
@@ -320,6 +325,30 @@ def _solve(
                 for m, value in enumerate(values):
                     assert value is not None
                     w.store(solution, m * width, value)
+
+
+def _unknowns_by_branch(
+    factors: Factors,
+    blocks: _Blocks,
+    branches: Mapping[tuple[int, ...], _Branch],
+    computed: Sequence[int],
+    given: Container[int],
+) -> dict[int, _Branch]:
+    """Return the computed unknowns that P gives, with their branches: none that has a ``given`` right side
+    or addend, and none that T or unknowns outside of the branch need.
+    """
+    found = {
+        k: branches[near]
+        for k in computed
+        if k not in given and k not in factors.turned
+        if (near := _near(factors.paths[k], blocks.group)) in branches
+    }
+    turned = {k for r in blocks.rows for k in factors.turned.get(r, ())}
+    while needed := {
+        j for k in computed for j in factors.order[k] if j in found and found.get(k) is not found[j]
+    } | turned.intersection(found):
+        found = {k: branch for k, branch in found.items() if k not in needed}
+    return found
 
 
 def _substitute_neighbours(

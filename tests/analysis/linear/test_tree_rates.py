@@ -214,3 +214,22 @@ def test_a_spring_and_a_damper_of_equal_numbers_both_act() -> None:
         s.force(f"of_{name}", -4 * body.q1 - 4 * body.u1, s.ground.x, at=body.com)
     lin = s.derive().compile().linearize()
     assert lin.A[2:].tolist() == [[-4.0, 0.0, -4.0, 0.0], [0.0, -4.0, 0.0, -4.0]]
+
+
+def test_branches_whose_couplings_cancel_agree_with_complex_steps() -> None:
+    """On a free body the slide depends on a linear speed that the moment does not reach, though not by way of
+    the speeds that it reaches.
+    """
+    s = arm.System("free")
+    base = s.body("base", joint=arm.Free(), com=(0, 0, 1), mass=1, inertia=(1, 1, 1))
+    s.body("gimbal", base, arm.Gimbal("xyz"), mass=1, inertia=(1, 1, 1))
+    slide = s.body("slide", base, arm.Prismatic("y"), at=(1, 0, 0), com=(0, 0, 2), mass=1, inertia=(1, 1, 1))
+    s.moment("drive", s.input("v"), s.ground.z, on=base)
+    s.force("brake", -1 * slide.q1 - 1 * slide.u1, s.ground.x, at=slide.com)
+    model = s.derive().compile()
+    chance = np.random.default_rng(1)
+    names = [*model.coordinate_names[7:], *model.speed_names]
+    lin = model.linearize({name: float(chance.normal(scale=0.5)) for name in names}, inputs=["v"])
+    A, B, *_ = ComplexSteps(model, lin).matrices()
+    np.testing.assert_allclose(lin.A, A, rtol=0, atol=1e-12 * np.max(np.abs(A)))
+    np.testing.assert_allclose(lin.B, B, rtol=0, atol=1e-12)
