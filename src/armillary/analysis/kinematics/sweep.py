@@ -341,7 +341,7 @@ def workspace(
     places = [o.name for o in mechanism.outputs]
     if driven := [name for name in named if name not in places]:
         raise ArmillaryError(f"workspace: output '{driven[0]}' is driven itself; give other outputs")
-    slope = _Slope(found.columns, tuple(places.index(name) for name in named))
+    slope = _Determinants(found.columns, tuple(places.index(name) for name in named))
     first, last = _neighbours(found.drive, reached)
     here = np.sign(slope(found.motion))
     turned = here[first] * here[last] < 0
@@ -353,7 +353,7 @@ def workspace(
 
 
 @dataclass(frozen=True, eq=False)
-class _Slope:
+class _Determinants:
     """The determinant of ∂y/∂c at positions, for the outputs y with the indices ``outputs``."""
 
     columns: SweepColumns

@@ -147,8 +147,12 @@ def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple
 
 
 _WEAK = 0.2  # share of the largest factor in a row, below which a speed is not made dependent
-_FAIR = 0.05  # scaled factor of a joint's speed in a row, above which modes stay independent in this row
-_OUTRUN = 5.0  # factor |A_dr| at the start of runs, above which ``partition`` makes the choice instead
+_LEAST_MODE_FACTOR = (
+    0.05  # scaled factor of a joint's speed in a row, above which modes stay independent in this row
+)
+_OUTRUN_AT_START = (
+    5.0  # factor |A_dr| at the start of runs, above which ``partition`` makes the choice instead
+)
 _NOTHING = 1e-8  # share of the largest factor of a kind, below which a factor is a rounding error
 # If the squared size of a row after substitution is more than this times its squared size before, an earlier
 # pivot was nearly zero.
@@ -313,11 +317,12 @@ def _varying_factors(result: Elimination) -> list[tuple[int, int, Expr]]:
 
 
 def _is_outrun(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> bool:
-    """Return whether some scaled |A_dr| exceeds _OUTRUN at the start of runs."""
+    """Return whether some scaled |A_dr| exceeds _OUTRUN_AT_START at the start of runs."""
     varying = _varying_factors(result)
     values = evaluate([a for *_, a in varying])
     return any(
-        abs(v[0]) * sizes[d] / sizes[r] > _OUTRUN for (d, r, _), v in zip(varying, values, strict=True)
+        abs(v[0]) * sizes[d] / sizes[r] > _OUTRUN_AT_START
+        for (d, r, _), v in zip(varying, values, strict=True)
     )
 
 
@@ -430,7 +435,7 @@ def _speed_to_give_up(
             + f"; it could eliminate {_quote_names(names, coefficients)}"
         )
     allowed = [j for j in coefficients if j not in avoided.kept_free] or list(coefficients)
-    fair = [j for j in allowed if j not in avoided.modal and float(scaled[j][0]) > _FAIR]
+    fair = [j for j in allowed if j not in avoided.modal and float(scaled[j][0]) > _LEAST_MODE_FACTOR]
     allowed = fair or allowed
     constant = [j for j in allowed if _simplicity(coefficients[j]) == 0 and scaled[j][0] > _NOTHING]
     at_start = {j: float(scaled[j][0]) for j in allowed}

@@ -240,10 +240,10 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
                 set_element(matrix, d, row.freedom, component_along(d, row.n, row.f))
         if link.parent >= 0:
             parent = _turn_moving_body(here, inner_side, f"{link.name}_out")
-            drift = _origin_velocity(link, moving[link.parent])
-            composites[link.parent] = _add_child(composites[link.parent], parent, link, drift)
+            twice_velocity = _twice_origin_velocity(link, moving[link.parent])
+            composites[link.parent] = _add_child(composites[link.parent], parent, link, twice_velocity)
             beyond[link.parent] += [
-                _carry_row(_turn_row(row, inner_side), link, drift) for row in (*own, *rows[i])
+                _carry_row(_turn_row(row, inner_side), link, twice_velocity) for row in (*own, *rows[i])
             ]
     return CompositeRows(matrix, at_joint, rows)
 
@@ -314,7 +314,7 @@ def _spin(Pi: Matrix, i: int, j: int) -> Scalar:
     return plus(Pi[(i + 1) % 3][(i + 1) % 3], Pi[(i + 2) % 3][(i + 2) % 3]) if i == j else minus(0, Pi[i][j])
 
 
-def _origin_velocity(link: Link, parent: Motion) -> Triple:
+def _twice_origin_velocity(link: Link, parent: Motion) -> Triple:
     """2 (ω × r + v): twice the velocity of a link's origin relative to its parent's, in the parent's axes."""
     v = cross_triples(parent.w, link.offset)
     if link.step == "slide":
@@ -324,11 +324,11 @@ def _origin_velocity(link: Link, parent: Motion) -> Triple:
     return named(scaled(v, 2), f"vo_{link.name}")
 
 
-def _add_child(parent: _Moving, child: _Moving, link: Link, drift: Triple) -> _Moving:
+def _add_child(parent: _Moving, child: _Moving, link: Link, twice_velocity: Triple) -> _Moving:
     """Add a child's composite, in the parent's axes about the child's origin, to the parent's composite."""
     r, h = link.offset, child.body.first
-    beta = named(add(child.beta, scaled(drift, child.body.mass)), f"bo_{link.name}")
-    moved = matrix_sum(child.Pi, _outer(beta, r), _outer(drift, h))
+    beta = named(add(child.beta, scaled(twice_velocity, child.body.mass)), f"bo_{link.name}")
+    moved = matrix_sum(child.Pi, _outer(beta, r), _outer(twice_velocity, h))
     return _Moving(
         composite_with_child(parent.body, child.body, r), matrix_sum(parent.Pi, moved), add(parent.beta, beta)
     )
@@ -338,10 +338,10 @@ def _outer(a: Triple, b: Triple) -> Matrix:
     return joined(joined(times(x, y) for y in b) for x in a)
 
 
-def _carry_row(row: _Row, link: Link, drift: Triple) -> _Row:
+def _carry_row(row: _Row, link: Link, twice_velocity: Triple) -> _Row:
     label = f"{row.freedom.index + 1}"
     n = named(add(row.n, cross_triples(link.offset, row.f)), f"gn_{label}")
-    c = named(add(row.c, cross_triples(drift, row.f)), f"gc_{label}")
+    c = named(add(row.c, cross_triples(twice_velocity, row.f)), f"gc_{label}")
     return _Row(row.freedom, n, row.f, c)
 
 

@@ -69,7 +69,7 @@ from armillary.model.reading.kinds import (
 from armillary.model.reading.references import bounded_constant, constant_reader, ground_place, unit_direction
 from armillary.model.verbs import EntryForm, verb
 
-NOWHERE: Triple = (0, 0, 0)
+ZERO_VECTOR: Triple = (0, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class GravitySource:
 
     mu: Operand
     oblateness: Operand = 0
-    axis: Triple = NOWHERE
+    axis: Triple = ZERO_VECTOR
 
     def along(self, axis: Triple) -> GravitySource:
         """Return the same source with the vector ``axis`` in place of its own, for use in other axes."""
@@ -138,7 +138,7 @@ def acceleration_change(source: GravitySource, base: Triple, step: Triple, squar
 def _oblate_acceleration(source: GravitySource, r: Triple, near: Operand) -> Triple:
     """Return the part k (3 r⁻⁵ (5 z² r⁻² − 1) r − 6 z r⁻⁵ a) of g; ``near`` is 1/r."""
     if source.round:
-        return NOWHERE
+        return ZERO_VECTOR
     z = fn.named(inner(r, source.axis), "z")
     fifth = fn.named(source.oblateness * near**5, "oblate")
     radial = term(3, fifth, sum_of_terms(term(5, z, z, near, near), -1))
@@ -476,7 +476,7 @@ def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
         base[body.name] = carry_to_child(body, base[above], f"r_{attractor.name}")
         pole[body.name] = carry_to_child(body, pole[above], f"axis_{attractor.name}")
         if body is reference:
-            step[body.name] = NOWHERE
+            step[body.name] = ZERO_VECTOR
         else:
             reached = add(step[above], body.displacement.components(body.parent.frame))
             step[body.name] = carry_to_child(body, reached, "step")
@@ -523,7 +523,7 @@ def _extends(inertia: Matrix) -> bool:
 
 def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
     """Return the force and moment of an attractor on a body besides its uniform field, in the body's axes."""
-    force, moment = NOWHERE, NOWHERE
+    force, moment = ZERO_VECTOR, ZERO_VECTOR
     if any(not is_zero(x) for x in spot.step):
         force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.mass)
     if attractor.field == "gradient" and _extends(spot.inertia):
