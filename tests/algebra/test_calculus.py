@@ -241,3 +241,15 @@ def test_the_derivative_of_an_extreme_at_a_tie_is_that_of_one_of_its_values(extr
     assert float(evaluate(by_x, at)) + float(evaluate(by_y, at)) == 1.0
     for values, expected in (({x: 1.0, y: 2.0}, extreme is minimum), ({x: 2.0, y: 1.0}, extreme is maximum)):
         assert float(evaluate(by_x, values)) == float(expected)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [(0.0, 0.0), (-0.0, -0.0), (-0.0, 0.0), (0.0, -0.0), (1e308, 1e308), (0.1, 3)]
+)
+def test_two_terms_or_factors_have_the_bits_of_longer_sums_and_products(x: float, y: float) -> None:
+    """Sums begin with 0, so that none is −0; a third term 0·z and a third factor z⁰ change nothing else."""
+    a, b = symbol("a"), symbol("b")
+    with np.errstate(over="ignore"):
+        found = evaluate_all([a + b, a - b, a * b], {"a": np.float64(x), "b": np.float64(y)})
+        expected = [0.0 + x + y, 0.0 + x + -1.0 * y, 1.0 * np.float64(x) * y]
+    assert np.array(found, float).tobytes() == np.array(expected, float).tobytes()
