@@ -23,11 +23,11 @@ from tests.mechanics.solving import (
 
 
 @pytest.mark.parametrize(
-    ("joint", "moving_parent"), [*[(j, True) for j in JOINTS], *[(j, False) for j in KINDS]], ids=str
+    ("joint", "moving_parent"), [*[(j, True) for j in JOINTS], *[(j, False) for j in KINDS[::3]]], ids=str
 )
 def test_every_joint_obeys_first_principles(joint: reference.Joint, moving_parent: bool) -> None:
-    """On a moving parent, of every kind on the ground, too. On numbers without regrouping; of every kind on a
-    moving parent, on symbols with every datum a parameter and regrouped.
+    """On a moving parent, of every third kind on the ground, too. On numbers without regrouping; of every
+    kind on a moving parent, on symbols with every datum a parameter and regrouped.
     """
     case = joint_case(joint, seed=7, moving_parent=moving_parent)
     expected = reference.accelerations(case.tree, case.q, case.u)

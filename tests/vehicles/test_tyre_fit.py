@@ -151,9 +151,9 @@ def test_a_carpet_has_the_forces_of_the_tyre(tmp_path: Path) -> None:
 
 
 def test_standard_errors_are_right_where_the_noise_of_channels_differs() -> None:
-    """The scatter of 40 fits over the stated error; a pooled variance states twice the error of PKY1.
+    """The scatter of 20 fits over the stated error; a pooled variance states twice the error of PKY1.
 
-    The scatter of 40 normal values has a standard error of 11 %, so 40 % are 3.6 of them.
+    The scatter of 20 normal values has a standard error of 16 %, so 40 % are 2.5 of them.
     """
     angle = np.linspace(-0.25, 0.25, 41)
     data = {"fz": np.full(41, 3800.0), "kappa": np.zeros(41), "alpha": angle}
@@ -161,7 +161,7 @@ def test_standard_errors_are_right_where_the_noise_of_channels_differs() -> None
     random = np.random.default_rng(5)
     names = ["PDY1", "PKY1", "QDZ1", "QBZ1"]
     values, errors = [], []
-    for _ in range(40):
+    for _ in range(20):
         noisy = {
             "fy": exact.fy + 5 * random.standard_normal(41),
             "mz": exact.mz + 8 * random.standard_normal(41),
