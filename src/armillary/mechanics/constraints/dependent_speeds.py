@@ -147,12 +147,10 @@ def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple
 
 
 _WEAK = 0.2  # share of the largest factor in a row, below which a speed is not made dependent
-_LEAST_MODE_FACTOR = (
-    0.05  # scaled factor of a joint's speed in a row, above which modes stay independent in this row
-)
-_OUTRUN_AT_START = (
-    5.0  # factor |A_dr| at the start of runs, above which ``partition`` makes the choice instead
-)
+# scaled factor of a joint's speed in a row, above which modes stay independent in this row
+_LEAST_MODE_FACTOR = 0.05
+# factor |A_dr| at the start of runs, above which ``partition`` makes the choice instead
+_OUTRUN_AT_START = 5.0
 _NOTHING = 1e-8  # share of the largest factor of a kind, below which a factor is a rounding error
 # If the squared size of a row after substitution is more than this times its squared size before, an earlier
 # pivot was nearly zero.
