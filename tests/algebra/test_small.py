@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.calculus import evaluate, evaluate_all
 from armillary.algebra.expression import Expr, number, power, symbol
 from armillary.algebra.functions import let, with_smallness
-from armillary.algebra.node import truncate_new_nodes
+from armillary.algebra.node import _forget, truncate_new_nodes
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.walk import Undimensioned, substitute
 
@@ -239,3 +240,12 @@ def test_truncation_is_of_the_order_it_claims(tree: Any, keep: int) -> None:
     rounding = 1e-15 * (1 + np.max(np.abs(values[1])))
     claimed = 4.0 ** (exact.smallness + keep + 1)
     assert defect[1] <= 1.5 * defect[0] / claimed + rounding
+
+
+def test_a_node_that_was_made_again_stays_known_when_the_old_one_is_freed() -> None:
+    old, new = (SimpleNamespace(key=("a sum",)) for _ in range(2))
+    table: dict[Any, Any] = {old.key: new}
+    _forget(old, table)
+    assert table == {old.key: new}
+    _forget(new, table)
+    assert table == {}

@@ -1,5 +1,7 @@
 """The embedded solver on small programs with known solutions, and its restoration."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -98,3 +100,12 @@ def test_the_elimination_of_elastic_variables_solves_the_whole_matrix():
     sizes = np.linalg.eigvalsh(matrix)
     assert inertia == (np.sum(sizes > 0), np.sum(sizes < 0), 0)
     assert np.allclose(program.solve(right), np.linalg.solve(matrix, right), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("rows", "bounds", "least"), [(2e4, 5e4, 7e4 / 110 / 100), (3.0, 4.0, 1.0)])
+def test_large_multipliers_scale_the_error_of_the_slope(rows: float, bounds: float, least: float) -> None:
+    """s = max(100, (|y| + |z|)/(m + 2 n))/100 for n numbers with two bounds and m rows."""
+    program = SimpleNamespace(size=50, rows=10)
+    measured = {"rows": rows, "bounds": bounds, "most": 0.0, "least": 0.0, "slope": 3.0, "violation": 0.1}
+    largest, violation, rest = InteriorPoint._errors(SimpleNamespace(p=program), measured, 0.0)
+    assert (violation, largest) == (0.1, rest) and rest == pytest.approx(3.0 / least)

@@ -11,7 +11,7 @@ from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr, symbol
 from armillary.control.knot_functions import CompiledFunction, KnotFunctions, Knots, ListedFunction
-from armillary.control.operation_list import operation_list
+from armillary.control.operation_list import _CALL, _operand_rows, operation_list
 
 T, X, Y, M, P, Q = (symbol(name, "variable") for name in ("t", "x", "y", "m", "p", "q"))
 
@@ -119,3 +119,9 @@ def test_tables_are_compiled():
     assert isinstance(quick.value_function, CompiledFunction)
     assert quick.values(at, {"k": 5.0}) == pytest.approx(np.array([[1.0, -3.5], [0.0, 0.5]]))
     assert isinstance(KnotFunctions(equations, rates[:1], (), tier="quick").value_function, ListedFunction)
+
+
+def test_the_operands_of_a_call_come_after_the_number_of_its_function() -> None:
+    assert _operand_rows([_CALL, 9, 4, 7]) == [7]
+    assert _operand_rows([_CALL + 1, 9, 4, 7, 8]) == [7, 8]
+    assert _operand_rows([_CALL - 1, 9, 7, 8]) == [7, 8]

@@ -12,6 +12,7 @@ from armillary import control
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import symbol
 from armillary.control.nonlinear_program import PhasedProgram
+from armillary.control.optimize import _PLACES, _SHARES
 from armillary.control.optimum import Outcome, message_of
 from armillary.control.problem import ExpressionReader, read_problem
 from armillary.control.scheme import SCHEMES, Mesh
@@ -605,3 +606,8 @@ def test_a_parameter_alone_may_be_sought(method):
     )  # fmt: skip
     assert found.solved and found.parameters["k"] == pytest.approx(np.pi**2 / 4, rel=1e-6)
     assert found.signals() == {} and found.run.final["b.u1"] == pytest.approx(-np.pi / 2, rel=1e-6)
+
+
+def test_the_error_of_an_interval_is_integrated_exactly_up_to_the_seventh_power() -> None:
+    for power in range(8):
+        assert np.sum(_SHARES * _PLACES**power) == pytest.approx(1 / (power + 1), rel=1e-14)

@@ -9,6 +9,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
+from armillary.control import adjoint
 from armillary.control.adjoint import RunMap, StepGrid, TangentMap
 from armillary.control.array_functions import ArrayFunctions
 from armillary.control.run_gradient import _step_grid
@@ -392,3 +393,18 @@ def test_full_steps_have_exactly_the_length_that_was_given():
     assert grid.lengths[[0, 1, 4, 7, 8]].tolist() == [0.1] * 5
     assert grid.lengths == pytest.approx([0.1, 0.1, 0.05, 0.05, 0.1, 0.02, 0.08, 0.1, 0.1])
     assert [grid.kept[3], grid.kept[9]] == [0, 1] and sum(k >= 0 for k in grid.kept) == 2
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_share_the_rows_of_a_loop_without_gap_or_overlap(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adjoint, "processors", lambda: threads)
+    shares = []
+    made = SimpleNamespace(
+        functions=SimpleNamespace(operations={"rates": SimpleNamespace(total=10**9)}),
+        tableau=SimpleNamespace(stages=4),
+        _share=lambda entry, arrays, first, last, *more: shares.append(range(first, last)),
+    )
+    RunMap._call(made, "rates", {}, 10, SimpleNamespace(lengths=np.ones(3)), 0)
+    assert len(shares) == threads and sorted(row for rows in shares for row in rows) == list(range(10))

@@ -10,6 +10,7 @@ import pytest
 
 import armillary as arm
 import armillary.vehicles as veh
+from armillary.errors import ImportedWarning
 from armillary.files.mesh_formats import read_surface
 from armillary.files.mesh_surface import MeshFault
 
@@ -120,6 +121,13 @@ def test_a_keyframe_with_no_direction_of_a_free_body_is_refused(tmp_path: Path) 
     folder_of(tmp_path, {"robot.xml": mujoco(free, key)})
     with pytest.raises(arm.ModelError, match="the quaternion of joint 'f' has length zero"):
         arm.load(tmp_path / "robot.xml", keyframe="home")
+
+
+def test_an_equality_of_a_single_joint_holds_its_coordinate(tmp_path: Path) -> None:
+    folder_of(tmp_path, {"robot.xml": mujoco(ARM, '<equality><joint joint1="j" polycoef="0.3"/></equality>')})
+    with pytest.warns(ImportedWarning, match="equality constraints are rigid"):
+        s = arm.load(tmp_path / "robot.xml")
+    assert s.derive().compile().state()[0] == 0.3
 
 
 def crg(channels: str, rows: str, road: str = "REFERENCE_LINE_INCREMENT = 1.0") -> str:

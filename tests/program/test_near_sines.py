@@ -53,3 +53,9 @@ def test_systems_without_angles_have_none() -> None:
     s = arm.System("cart")
     s.body("cart", joint=arm.Prismatic("x"), mass=1, inertia=0)
     assert near_sines(s.derive().program) is None
+
+
+def test_the_terms_that_the_series_leave_out_are_below_rounding() -> None:
+    """d⁷/5040 of the sine and d⁸/40320 of the cosine, at the largest d."""
+    d = LARGEST**0.5
+    assert d == 1 / 64 and d**7 / 5040 < 2.0**-53 and d**8 / 40320 < 2.0**-53

@@ -14,7 +14,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, MissingExtraError, UnitsError
 from armillary.results import Run
-from armillary.results.plots.run_plot import run_labels
+from armillary.results.plots.run_plot import chart_of, page_of, run_labels
 
 TIME = np.linspace(0.0, 2.0, 21)
 UNITS = {"A.q1": "rad", "B.q1": "rad", "tip height": "m", "_cost in $": "", "switch": ""}
@@ -244,3 +244,11 @@ def test_a_notebook_shows_a_plot_once(monkeypatch):
     figure = example().plot("A.q1")
     assert plt.get_fignums() == []
     assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_panels_of_a_page_are_lower_the_more_there_are() -> None:
+    t = np.linspace(0.0, 1.0, 5)
+    units = {name: name for name in ("m", "s", "kg", "A", "K")}
+    run = Run("s", t, np.outer(t, np.arange(1, 6)), tuple(units), units)
+    pages = [page_of(chart_of([run], list(units)[:n])) for n in range(1, 6)]
+    assert [int(re.search(r'"height":(\d+)', page)[1]) for page in pages] == [420, 280, 220, 190, 190]

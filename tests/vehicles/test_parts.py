@@ -439,3 +439,17 @@ def test_the_drag_of_an_engine_brings_it_to_rest() -> None:
     s.body("weight", joint=arm.Prismatic("x"), mass=1, inertia=0)
     run = s.derive().compile().simulate(20.0, step=1e-2)
     assert 0 <= run["speed"][-1] < 1e-3
+
+
+def test_in_the_highest_gear_the_clutch_stays_closed() -> None:
+    """An engine at 1 rad/s² × t over the gear meets the limit of 5 rad/s in both gears, at 5 s and 10 s."""
+    s = arm.System("gears")
+    gain = s.parameter("gain", 1.0, units="rad/s^2")
+    shift = veh.GearShift(up=5.0, down=1.0, pause=0.4)
+    gear, clutch = shift.add(s, "engine", lambda gear: gain * s.expression("t") / gear, 2)
+    s.output("gear", gear)
+    s.output("clutch", clutch)
+    s.body("b", joint=arm.Prismatic("x"), mass=1)
+    run = s.derive().compile().simulate(11.0, sample=[0.0, 4.9, 5.2, 6.0, 9.9, 10.1, 11.0])
+    assert run["gear"].tolist() == [1, 1, 2, 2, 2, 2, 2]
+    assert run["clutch"] == pytest.approx([1, 1, 0.5, 1, 1, 1, 1], abs=1e-6)

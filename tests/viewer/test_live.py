@@ -16,7 +16,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
 from armillary.runtime.models.compilation import compile_equations
-from armillary.viewer.live import hand_names, with_hand
+from armillary.viewer.live import _slider_limits, hand_names, with_hand
 from tests.browser import dragged, touching, wait_for_pictures
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"
@@ -350,3 +350,10 @@ def test_a_predictive_controller_balances_the_cart_pole_in_a_browser(open_page) 
     assert seen["end"] == pytest.approx([run.final[name] for name in names], abs=1e-6)
     assert np.max(np.abs(seen["end"])) < 0.1
     assert seen["pushed"] > 0.02 and abs(seen["caught"]) < 0.01
+
+
+@pytest.mark.parametrize("limits", [3, "ab", (1.0,), (1.0, 2.0, 3.0), None])
+def test_limits_of_a_slider_that_are_no_pair_are_refused(limits: object) -> None:
+    with pytest.raises(arm.ArmillaryError) as caught:
+        _slider_limits("k", limits, 1.0, "sliders=")
+    assert str(caught.value) == f"sliders=: 'k' has limits {limits!r}; give two numbers, the lower one first"

@@ -12,6 +12,7 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import as_expr
 from armillary.analysis.linear.matrices import Filled, Linearization
 from armillary.analysis.linear.rates import TreeRates, implicit_rates
+from armillary.llvm.column_solution import _runs
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models import compiled_program
 from examples import stanford_arm
@@ -233,3 +234,9 @@ def test_branches_whose_couplings_cancel_agree_with_complex_steps() -> None:
     A, B, *_ = ComplexSteps(model, lin).matrices()
     np.testing.assert_allclose(lin.A, A, rtol=0, atol=1e-12 * np.max(np.abs(A)))
     np.testing.assert_allclose(lin.B, B, rtol=0, atol=1e-12)
+
+
+def test_rows_of_a_branch_are_solved_together_where_rows_and_places_are_adjacent() -> None:
+    places = {1: 0, 2: 4, 5: 8, 6: 12, 7: 20}
+    rows = {1: 0, 2: 1, 5: 3, 6: 4, 7: 5}
+    assert _runs([1, 2, 5, 6, 7], places, rows, 4) == [[1, 2], [5, 6], [7]]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
+from armillary.errors import ExpressionError
+from armillary.files.model.build import TextFunction
 
 BODY = """
 [bodies.A]
@@ -215,3 +217,20 @@ def test_long_texts_name_what_they_show_twice_and_nothing_else(tmp_path):
 def named(path: Path) -> list[str]:
     """Texts of the expressions that have names of their own."""
     return list(tomllib.loads(path.read_text())["expressions"].values())
+
+
+@pytest.mark.parametrize(("letters", "named"), [(7, False), (8, True)])
+def test_parts_of_up_to_twelve_characters_are_repeated(letters: int, named: bool, tmp_path: Path) -> None:
+    """sin(abcdefg) is one of twelve, in an expression of more than 400."""
+    s = arm.System("s")
+    body = s.body("b", joint=arm.Revolute("x"), mass=1, inertia=(1, 1, 1))
+    part = arm.sin(s.parameter("abcdefgh"[:letters], 1.0))
+    s.output("y", sum(arm.cos(n * body.q1 + part) for n in range(1, 25)))
+    s.save(tmp_path / "s.toml")
+    text = (tmp_path / "s.toml").read_text(encoding="utf-8")
+    assert (f'= "sin({"abcdefgh"[:letters]})"\n' in text) == named
+
+
+def test_arguments_of_functions_in_texts_are_names() -> None:
+    with pytest.raises(ExpressionError, match=r"^function 'f': its argument 'x y' is not a name$"):
+        TextFunction(arm.System("s"), "f", ["x y"], "x")
