@@ -124,7 +124,7 @@ class Computed:
         return call_with_options(self.function, given)
 
 
-# The type of a default that declares an option. It is untyped, so mypy accepts it for parameters of all types.
+# The type of a default that declares an option. It is untyped: mypy accepts it for parameters of all types.
 ParameterDefault: TypeAlias = Any
 
 _TYPES: dict[str, DataTable] = {
