@@ -75,6 +75,29 @@ def test_a_body_without_load_or_speed_has_no_events() -> None:
     assert run.events == () and run.info["steps"] < 30
 
 
+def test_bodies_that_fall_together_have_no_events() -> None:
+    """Their weights cancel in the contacts between them; what is left is rounding, which decided."""
+    s = arm.System("bodies that fall together")
+    plank = s.body(
+        "A",
+        joint=arm.Joint(translate=["x", "z"], rotate=["y"]),
+        mass=1.0,
+        inertia=(0.1,) * 3,
+        com=(0.3, 0, 0.2),
+    )
+    table = s.body("B", joint=arm.Joint(translate=["x", "z"], rotate=["y"]), mass=2.0, inertia=(0.2,) * 3)
+    s.gravity(10.0, -s.ground.z)
+    for name, x in (("left", 0.7), ("right", 1.3)):
+        s.contact(name, plank.point(name, (x, 0, -0.2)), plane=(table, table.z), friction=0.5)
+    model = s.derive().compile()
+    rng = np.random.default_rng(1)
+    for _ in range(60):  # three of them were refused
+        angle, x, z = rng.uniform(-1, 1), *rng.uniform(-3, 3, 2)
+        turned = {"A.q3": angle, "B.q3": angle, "B.q1": x, "B.q2": z}
+        above = {"A.q1": x + 0.2 * np.sin(angle), "A.q2": z + 0.2 * np.cos(angle)}
+        assert model.simulate(1.0, initial=turned | above, sample=0.5).events == ()
+
+
 def test_small_bodies_far_apart_in_their_own_sizes_have_mass() -> None:
     # The check of masses put sliding bodies 0.3 m apart: beside that, bodies of a micrometre have no inertia.
     s = arm.System("small")

@@ -58,6 +58,9 @@ LEAST = 1e-12  # share of accelerations that decisions neglect
 # A motion that is lost to rounding, as a share of the contact's length. With DEEP in its place, contacts
 # adhered with 2e-9 of the weight in the first thousandth of a run.
 UNSEEN = 2e-16
+# Acceleration that may be rounding, as a share of the terms of which it is the sum: the weights of two bodies
+# that fall together, for example, cancel in their contact.
+CANCELLED = 1e-15
 # Acceleration that is neglected after an impact with velocities v, as a share of v²/length: it may come from
 # the rounding of these velocities alone, as for a body that comes to rest without a load.
 ROUNDED = 1e-16

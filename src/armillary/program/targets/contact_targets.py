@@ -37,6 +37,7 @@ from armillary.mechanics.contact.few_rows import (
 )
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
+    CANCELLED,
     CREEP,
     DRIFT,
     GENTLE,
@@ -323,6 +324,8 @@ def _states(
         still, back = (STILL_IN_PLANE, BACK_IN_PLANE) if len(slip) > 1 else (SLOW, SLOW)
         fast = total([times(r, u) for r, u in zip(reach, quick, strict=True)])
         least = plus(times(SLOW, fast), times(TICK, times(plus(hard, push), instant)))
+        faint = fn.select(later, times(UNSEEN / LEAST, length) / since, 0)
+        cancelled = times(CANCELLED / LEAST, hard)
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
         states.append(
@@ -336,7 +339,7 @@ def _states(
                 gentle=fn.named(as_expr(plus(times(GENTLE, pace), least)), f"{c.name}_gentle"),
                 drift=fn.named(as_expr(times(DRIFT, plus(own_pace, fast))), f"{c.name}_drift"),
                 natural=0 if normal is None or not slip else fn.named(as_expr(hard), f"{c.name}_natural"),
-                least=fn.named(fn.select(later, times(UNSEEN / LEAST, length) / since, 0), f"{c.name}_least"),
+                least=fn.named(as_expr(plus(faint, cancelled)), f"{c.name}_least"),
                 rounded=0 if normal is None else times(ROUNDED / LEAST, times(fast, fast)) / as_expr(length),
                 speed_changes=speed_changes,
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
