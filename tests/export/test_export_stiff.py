@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import shutil
 import sys
 from functools import cache
@@ -291,3 +292,9 @@ def test_fmus_step_by_stiff_methods(method: str, tmp_path: Path) -> None:
     path = s.derive().export("fmu", tmp_path / "decay.fmu", method=method, step=0.01, rtol=1e-6, atol=1e-8)
     found = simulate_fmu(path, stop_time=1.0, output_interval=0.1, output=["found"])
     np.testing.assert_allclose(found["found"], np.cos(found["time"]), rtol=0, atol=2e-5)
+
+
+def test_methods_are_fields_in_matlab(tmp_path: Path) -> None:
+    folder = clutch().export("matlab", tmp_path / "toy", stiff=True)
+    text = "\n".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.m"))
+    assert "METHOD_" not in text and {"r.is.rodas5p", "r.is.rodas3"} <= set(re.findall(r"r\.is\.\w+", text))

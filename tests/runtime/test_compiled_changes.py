@@ -205,3 +205,17 @@ def test_events_that_close_loops_again_at_grid_points_happen_once_with_fixed_ste
     assert [e.name for e in fixed.events] == [f"e{k}" for k in range(8)]
     np.testing.assert_array_equal(again.values, fixed.values)
     np.testing.assert_allclose(fixed.values, adaptive.values, atol=1e-6)
+
+
+def test_only_events_that_leave_the_motion_may_happen_beside_a_singular_configuration() -> None:
+    s = arm.System("s")
+    body = s.body("b", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    count, push = s.memory("count", 0.0), s.memory("push", 0.0, units="N*m")
+    s.moment("M", push, s.ground.z, on=body)
+    changes = {"counts": {count: 1.0}, "pushes": {push: 2.0}, "kicks": {body.u1: 1.0}}
+    for i, (name, change) in enumerate(changes.items()):
+        s.event(name, body.q1 - i, set=change)
+    equations = core_of(s.derive())
+    effects = {e.name: run_changes.near_place(e, equations) for e in equations.targets.watched}
+    refused = run_changes.REFUSED
+    assert effects == {"counts": run_changes.PASSES, "pushes": refused, "kicks": refused}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import armillary as arm
+from armillary.algebra.expression import as_expr, number, symbol
+from armillary.program.targets.targets import UNDECIDED, _with_contacts
 
 G = 9.81
 ROUNDING = 1e-12  # of metres and joules near 1: gaps and gains of energy that are none
@@ -518,3 +521,16 @@ def test_a_brake_slips_under_the_smallest_load_beyond_its_capacity() -> None:
     run = s.derive().compile().simulate(1e9, atol=1e-24)
     assert abs(run["grip"]).max() <= 5e-32 * (1 + 1e-9)
     assert run["b.q1"][-1] == pytest.approx(0.5 * 5e-32 * 1e18, rel=1e-9)
+
+
+def test_an_event_that_sets_a_speed_decides_the_contacts_again_and_one_of_a_memory_does_not() -> None:
+    status, m = symbol("status", "memory"), symbol("m", "memory")
+    u = symbol("u", "speed")
+    contacts = SimpleNamespace(changes={}, statuses=[status])
+    watched = [SimpleNamespace(direction=0, changes={changed: None}) for changed in (u, m)]
+    before = [status, m, u]
+    kicked, counted = _with_contacts(
+        contacts, watched, [(status, m, number(2)), (status, number(1), u)], before
+    )
+    assert [as_expr(x) for x in kicked] == [as_expr(UNDECIDED), m, number(2)]
+    assert list(counted) == [status, number(1), u]

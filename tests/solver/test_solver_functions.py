@@ -14,7 +14,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.export.embedded.step_cost import look_ahead_operations, singular_value_operations
+from armillary.algebra.arguments import core_of
+from armillary.export.embedded.step_cost import (
+    implicit_operations,
+    look_ahead_operations,
+    singular_value_operations,
+)
 from armillary.mechanics.constraints.dependent_speeds import partition
 from armillary.program.passes.graph import Operations
 from armillary.runtime.models.derivative_legs import DerivativeLegs
@@ -382,3 +387,17 @@ def test_a_shorter_step_ends_with_the_rates_at_its_own_end(enters: bool, given: 
     assert asked == [(2.25, "reached" if enters else "normalised reached")]
     assert (run.k_end, run.h_taken, run.prepared) == (2.25, 0.25, False)
     assert run.state == run.finish == "normalised reached"
+
+
+def test_an_implicit_step_counts_differences_factors_and_solutions() -> None:
+    """With n = 2: three evaluations and four quotients; factors and, for each of eight stages, a solution."""
+    s = arm.System("s")
+    body = s.body("b", joint=arm.Revolute("z"), com=(0, -1, 0), mass=1, inertia=0)
+    s.gravity(9.81, -s.ground.y)
+    s.moment("drag", "-0.1*b.u1", s.ground.z, on=body)
+    program = core_of(s.derive()).program
+    once = program.derivatives.operations
+    found = implicit_operations(program, 8)
+    assert found.functions - 3 * once.functions == 2
+    assert found.additions - 3 * once.additions == 4 + (2 + 4) + 8 * 4
+    assert found.divisions - 3 * once.divisions == 4 + 4 + 8 * 2
