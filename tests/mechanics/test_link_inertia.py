@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.mechanics.mass_sweep import _spatial, _tilde
+from armillary.mechanics.massless import places, tree_masses
 
 RNG = np.random.default_rng(12)
 
@@ -27,3 +30,16 @@ def test_spatial_inertias_have_the_kinetic_energy_of_their_points() -> None:
         V = np.concatenate([w, v])
         assert pytest.approx(expected) == 0.5 * V @ M @ V
     np.testing.assert_allclose(M, M.T, atol=1e-15)
+
+
+def test_the_inertia_of_a_flexible_link_has_its_given_modal_blocks() -> None:
+    s = arm.System("flexible")
+    hub = s.body("hub", joint=arm.Revolute("z"), mass=1, inertia=(1, 1, 1))
+    P, M = np.array([[0, 0], [0.3, 0.1], [0, 0.2]]), np.array([[2.0, 1.0], [1.0, 2.0]])
+    still = np.zeros((3, 2))
+    s.body("boom", hub).flexible(m=1.0, c=[0, 0, 0], J=np.eye(3), P=P, H=still, M=M, K=np.eye(2))
+    equations = core_of(s.derive())
+    masses, plain = tree_masses(equations.system, equations.configuration)
+    boom = masses.links.at(places(equations.system, plain))[1].inertia[0]
+    found = np.block([[np.eye(6), np.vstack([still, P])], [np.hstack([still.T, P.T]), M]])
+    np.testing.assert_allclose(boom, found, rtol=0, atol=1e-14)

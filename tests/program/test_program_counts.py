@@ -11,6 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import Expr, symbol
+from armillary.program.formalisms import momentum
 from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.passes.graph import Operations, count
 from armillary.stages.equations import Equations
@@ -173,3 +174,23 @@ def test_a_ball_on_an_arm_costs_no_more_than_with_columns_in_the_axes_of_its_joi
     s.gravity("g", -s.ground.z)
     found = s.derive("kane").operations
     assert found.additions <= 77 and found.multiplications <= 117
+
+
+@pytest.mark.parametrize("links", [2, 3])
+def test_the_cheaper_of_two_solutions_for_the_speeds_is_taken(
+    links: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two links the recursion takes fewer operations, with three the matrix."""
+
+    def operations(*methods: str) -> int:
+        monkeypatch.setattr(momentum, "SOLUTIONS", methods)
+        s, body = arm.System("chain"), None
+        solid = {"com": (0, 0.1, 0.2), "mass": 1, "inertia": (0.1, 0.2, 0.3)}
+        for i in range(links):
+            at = (0, 0, 0.3) if body else (0, 0, 0)
+            body = s.body(f"b{i}", body, arm.Revolute("xyz"[i]), at=at, **solid)
+        return core_of(s.derive(formalism="momentum")).program.derivatives.operations.total
+
+    matrix, recursion = operations("matrix"), operations("recursion")
+    assert (recursion < matrix) == (links == 2) and matrix != recursion
+    assert operations("matrix", "recursion") == min(matrix, recursion)

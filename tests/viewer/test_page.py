@@ -195,6 +195,8 @@ def test_the_command_shows_a_saved_run_or_makes_one(run, tmp_path: Path) -> None
     assert _data(page.read_text())["figures"][0]["time"]["rows"] == len(run)
     assert app.main(["view", model, "--duration", "0.5 s", "-o", str(page)], standalone_mode=False) == 0
     assert _data(page.read_text())["about"].endswith("0 to 0.5 s")
+    assert app.main(["view", model, "-o", str(page)], standalone_mode=False) == 0
+    assert _data(page.read_text())["figures"][0]["time"]["rows"] == 301  # 60 in each of 5 s
     arrows = ["--arrow", "velocities", "--reaction", "lower", "--speed", "0.5"]
     assert (
         app.main(["view", model, str(tmp_path / "run.csv"), *arrows, "-o", str(page)], standalone_mode=False)

@@ -368,3 +368,16 @@ def test_rates_of_a_driven_joint_leave_held_ones_at_rest() -> None:
     assert swept["d(y)/dt"] == pytest.approx(2.0 * x)
     assert swept["d²(x)/dt²"] == pytest.approx(-4.0 * x - 3.0 * y)
     assert swept["d²(y)/dt²"] == pytest.approx(-4.0 * y + 3.0 * x)
+
+
+def test_a_loop_with_redundant_constraints_has_no_singular_position() -> None:
+    """The last hinge of a four-bar is closed in space: more constraints than speeds have no determinant."""
+    s = arm.System("bar")
+    solid = {"mass": 1, "inertia": (1, 1, 1)}
+    a = s.body("a", joint=arm.Revolute("y"), **solid)
+    b = s.body("b", a, arm.Revolute("y"), at=(1, 0, 0), **solid)
+    c = s.body("c", joint=arm.Revolute("y"), at=(2, 0, 0), **solid)
+    s.close_joint("revolute", b.point((2, 0, 0)), c.point((1.5, 0, 0)), axis="y")
+    s.start({"a.q1": -1.2, "b.q1": 1.0, "c.q1": -1.5})
+    swept = s.derive().compile().sweep({"a.q1": np.linspace(-1.2, -0.9, 4)})
+    assert swept.found.all() and swept.landmarks == ()
