@@ -173,6 +173,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
         {**CHAIN, "mass_matrix": np.kron(np.ones((3, 3)), np.eye(3)), "modes": 4},
         ["4 modes requested, but one of them moves no mass, most at node '"],
     ),
+    "exchanged matrices": (
+        {**FREE, "mass_matrix": FREE_STIFFNESS, "stiffness_matrix": FREE_MASS},
+        ["mass_matrix moves no mass along x, y or z", "exchanged?"],
+    ),
     "complex matrix": ({**CHAIN, "stiffness_matrix": CHAIN_STIFFNESS * (1 + 0.02j)}, ["complex numbers"]),
     "complex sparse matrix": (
         {**CHAIN, "mass_matrix": scipy.sparse.csr_matrix(CHAIN_MASS * (1 + 0.02j))},
