@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import tokenize
 from collections import Counter
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
@@ -55,13 +56,19 @@ HASATTR: dict[str, int] = {
 }
 
 
-def numbers(pattern: str) -> Counter[str]:
-    """How often a pattern occurs in each package, except for imports."""
-    found: Counter[str] = Counter()
+@cache
+def texts() -> dict[str, str]:
+    """The text of each package, except for imports."""
+    found: dict[str, list[str]] = {}
     for path in SOURCES.rglob("*.py"):
         package = path.relative_to(SOURCES).parts[0]
-        found[package] += len(re.findall(pattern, IMPORT.sub("", path.read_text(encoding="utf-8"))))
-    return +found
+        found.setdefault(package, []).append(IMPORT.sub("", path.read_text(encoding="utf-8")))
+    return {package: "\n".join(parts) for package, parts in found.items()}
+
+
+def numbers(pattern: str) -> Counter[str]:
+    """How often a pattern occurs in each package, except for imports."""
+    return +Counter({package: len(re.findall(pattern, text)) for package, text in texts().items()})
 
 
 def test_any_becomes_no_more_frequent() -> None:

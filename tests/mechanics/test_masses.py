@@ -20,7 +20,7 @@ from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import equations
 
 SEEDS = range(80)
-EACH = 12  # trees of both kinds
+EACH = 8  # trees of both kinds
 
 
 @cache

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -200,10 +200,20 @@ def _code(node: ast.AST, idle: set[ast.AST]) -> Iterator[ast.AST]:
                 yield from _code(child, idle)
 
 
-def faults_of(file: str, text: bytes) -> list[GeneratedFault]:
-    """All faults of a file that are another program."""
+def faults_of(file: str, text: bytes, lines: Collection[int] = ()) -> list[GeneratedFault]:
+    """All faults of a file that are another program, or those in statements of the module that hold some
+    lines.
+    """
     tree = ast.parse(text)
-    source, idle = _Source(file, text, tree), idle_places(tree)
+    source = _Source(file, text, tree)
+    if lines:
+        tree.body = [
+            node
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            or any(node.lineno <= line <= (node.end_lineno or 0) for line in lines)
+        ]
+    idle = idle_places(tree)
     made = (fault for node in _code(tree, idle) for fault in _faults_at(source, node))
     return sorted(set(made), key=lambda fault: (fault.begin, fault.end, fault.faulty))
 
