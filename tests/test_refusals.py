@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import armillary as arm
 import armillary.run_files
 from armillary.algebra.typesetting import latex
 from armillary.analysis.kinematics.sweep import _ends
+from armillary.control.predictive import PredictiveRegulator
 from armillary.errors import ArmillaryError
 from armillary.limited_files import write_file
 from armillary.run_files.run_file import parse_setting
@@ -81,8 +83,9 @@ def feedback(**given: Any) -> None:
     described().feedback("law", [[1.0]], ["load.q1"], units=["N"], **given)
 
 
-def predictive() -> Any:
-    return model().mpc(["F"], 1.0, 1.0, horizon=2, step=0.1)
+def law_of_four_states() -> None:
+    law: Any = SimpleNamespace(states=("x", "q", "v", "w"))
+    PredictiveRegulator.expressions(law, described(), states=["trolley.q1"])
 
 
 def two_units_on_one_axis() -> None:
@@ -101,7 +104,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "the bounds of 'F' must be a pair (low, high), not 3": lambda: model().trim(
         inputs=["F"], bounds={"F": 3}
     ),
-    "states= needs 4 texts, for ": lambda: predictive().expressions(described(), states=["trolley.q1"]),
+    "states= needs 4 texts, for x, q, v, w": law_of_four_states,
     "there is a shape 'hook' already; choose another name": two_hooks,
     "the content of 'x.txt' must be a text or bytes, not 3": lambda: write_file("x.txt", 3),
     "--set 'SPEED': write NAME=VALUE": lambda: parse_setting("SPEED"),
