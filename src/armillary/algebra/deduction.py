@@ -31,10 +31,13 @@ class Monomial:
     """known · Π unknown^exponent."""
 
     known: Dimension
-    unknowns: dict[Expr, Fraction]
+    unknowns: dict[Expr, int | Fraction]
 
-    def times(self, other: Monomial, exponent: Fraction) -> Monomial:
+    def times(self, other: Monomial, exponent: int | Fraction) -> Monomial:
         """self · other^exponent."""
+        known = self.known * (other.known if exponent == 1 else other.known**exponent)
+        if not other.unknowns:
+            return Monomial(known, self.unknowns)
         unknowns = dict(self.unknowns)
         for symbol, n in other.unknowns.items():
             left = unknowns.get(symbol, 0) + n * exponent
@@ -42,7 +45,7 @@ class Monomial:
                 unknowns[symbol] = left
             else:
                 unknowns.pop(symbol, None)
-        return Monomial(self.known * other.known**exponent, unknowns)
+        return Monomial(known, unknowns)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,6 @@ class Demand:
 
 
 _NUMBER = Monomial(ONE, {})
-_MINUS_ONE = Fraction(-1)
 
 
 def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr, Dimension]:
@@ -122,16 +124,16 @@ def holds_bare_numbers(node: Expr) -> bool:
 def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
     """Return a node's dimension from its operands' dimensions; add the conditions on them to the system."""
     if node.kind in ("symbol", "number"):
-        return (
-            Monomial(node.dimension, {}) if node.dimension is not None else Monomial(ONE, {node: Fraction(1)})
-        )
+        return Monomial(node.dimension, {}) if node.dimension is not None else Monomial(ONE, {node: 1})
     if node.kind == "let":
         return forms[node.args[0]]
     if node.kind == "product":
         unit = None if _may_be_bare_number(node) else node.unit
         result = _NUMBER if unit is None else Monomial(unit, {})
         for base, exponent in zip(node.args, node.data[1], strict=True):
-            result = result.times(forms[base], Fraction(exponent).limit_denominator(64))
+            whole = isinstance(exponent, int)  # a tenth of a fraction's time
+            power = exponent if whole else Fraction(exponent).limit_denominator(64)
+            result = result.times(forms[base], power)
         if unit is not None:
             return result
         if result.unknowns:  # a bare number probably has no dimension, but this is not certain
@@ -158,7 +160,7 @@ def _sum_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: s
     if node.dimension is not None:
         result = Monomial(node.dimension, {})
     elif all([abs(c) != 1 for c, _ in terms]):
-        result = Monomial(ONE, {node: Fraction(1)})
+        result = Monomial(ONE, {node: 1})
     system.guesses += [(forms[e], result, Demand(e, node, where)) for c, e in terms if abs(c) != 1]
     return result
 
@@ -189,7 +191,7 @@ def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: 
 
 def _bare(node: Expr) -> Monomial:
     """Return an unknown of its own as the dimension of a node that is made of bare numbers."""
-    return Monomial(ONE, {node: Fraction(1)})
+    return Monomial(ONE, {node: 1})
 
 
 def _equal_terms(
@@ -245,7 +247,7 @@ class _System:
         """Add the equation a = b."""
         if a is b or (not a.unknowns and not b.unknowns and a.known is b.known):
             return
-        ratio = self.reduce_form(a.times(b, _MINUS_ONE))
+        ratio = self.reduce_form(a.times(b, -1))
         if not ratio.unknowns:
             if ratio.known is not ONE:
                 raise UnitsError(self._contradiction(demand, a, b, ratio.known, forms))
@@ -254,7 +256,7 @@ class _System:
         # ratio = known · pivot^n · rest = 1 gives pivot = (known · rest)^(−1/n).
         n = ratio.unknowns[pivot]
         rest = Monomial(ratio.known, {s: e for s, e in ratio.unknowns.items() if s is not pivot})
-        value = _NUMBER.times(rest, -1 / n)
+        value = _NUMBER.times(rest, -n if abs(n) == 1 else Fraction(-1) / n)
         self.origin[pivot] = demand
         for user in self.users.pop(pivot, set()):
             self._store(user, _replace_unknown(self.solved[user], pivot, value))
@@ -263,7 +265,7 @@ class _System:
     def take_guesses(self, forms: dict[Expr, Monomial]) -> None:
         """Apply the likely but uncertain equations that still determine an unknown."""
         for a, b, demand in self.guesses:
-            if self.reduce_form(a.times(b, _MINUS_ONE)).unknowns:
+            if self.reduce_form(a.times(b, -1)).unknowns:
                 self.equate(a, b, demand, forms)
 
     def _store(self, symbol: Expr, form: Monomial) -> None:

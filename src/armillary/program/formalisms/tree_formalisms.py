@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import islice
 from typing import ClassVar
 
 from armillary.algebra import functions as fn
@@ -232,7 +233,7 @@ def derive_tree(d: Derivation) -> DerivedEquations:
         raise explain_singular(
             error, Judged(d.declared, d.keep), lambda: d.again(formalism=d.formalism.name, small=False)
         ) from None
-    considered = [_candidate_cost(c) for c in candidates] if len(candidates) > 1 else []
+    considered = _candidate_costs(candidates) if len(candidates) > 1 else []
     cycles = [c.cycles for c in considered]
     best = candidates[cycles.index(min(cycles))] if considered else candidates[0]
     made: DataTable = {}
@@ -338,21 +339,25 @@ def _truncation_record(declared: dict[Expr, int], plain: Undimensioned, best: _C
     return Judged(declared, plain.truncation.keep, plain.truncation.neglected.join(best.neglected))
 
 
-def _candidate_cost(candidate: _Candidate) -> Considered:
-    """Return a candidate's cost, roughly in cycles.
+def _candidate_costs(candidates: Sequence[_Candidate]) -> list[Considered]:
+    """Return the costs of candidates, roughly in cycles.
 
-    The cost is the time of all operations on a current core, plus a share of the time of the longest chain of
+    A cost is the time of all operations on a current core, plus a share of the time of the longest chain of
     dependent operations, in which a core has to wait for results. The share was fitted to the times of 22
     models by two formalisms: with one exception the chosen formalism is the faster one or within a tenth of
-    it.
+    it. Constants of all candidates are named together, since most loads are the same nodes in each.
     """
-    graph = hoist(Graph(candidate.targets.rates), Constants())
-    operations = graph.operations
-    cycles = operations.weight / 2.5 + _CHAIN * critical_path(graph.order)
-    name = candidate.formalism.name
-    if candidate.chosen is not None:
-        name += f", {candidate.chosen.words}"
-    return Considered(name, operations, cycles)
+    hoisted = iter(hoist(Graph([r for c in candidates for r in c.targets.rates]), Constants()).roots)
+    found = []
+    for candidate in candidates:
+        graph = Graph(list(islice(hoisted, len(candidate.targets.rates))))
+        operations = graph.operations
+        cycles = operations.weight / 2.5 + _CHAIN * critical_path(graph.order)
+        name = candidate.formalism.name
+        if candidate.chosen is not None:
+            name += f", {candidate.chosen.words}"
+        found.append(Considered(name, operations, cycles))
+    return found
 
 
 def _worth_trying(
