@@ -13,10 +13,10 @@ import numpy as np
 
 from armillary.algebra import functions as fn
 from armillary.algebra.block_functions import BlockFunction, BlockPart
-from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, number, power, scale, total
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, multiply, number, power, scale, total
 from armillary.algebra.functions import let
 from armillary.algebra.node import DIFFERENCE, PRODUCT_OF_TWO, SUM_OF_TWO
-from armillary.algebra.walk import operands_first, substitute, symbols
+from armillary.algebra.walk import operands_first, product_of_powers, substitute, symbols
 from armillary.errors import ExpressionError, shown
 
 NumericValue: TypeAlias = Any  # a number or an array, like the given values
@@ -103,6 +103,8 @@ def _walk_back(roots: Sequence[tuple[Expr, Expr]], by: Sequence[Expr], shares: _
 
 def _partials(node: Expr) -> list[Expr]:
     """Return the partial derivatives of a node with respect to each of its operands."""
+    if node.data is PRODUCT_OF_TWO:  # most often
+        return [node.args[1], node.args[0]]
     if node.kind == "sum":
         return [number(c) for c in node.data[1]]
     if node.kind == "product":
@@ -115,13 +117,16 @@ def _partials(node: Expr) -> list[Expr]:
 
 def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
     """Return the derivative of a node, from its operands' derivatives."""
+    if node.data is PRODUCT_OF_TWO:  # most often
+        partials = zip(reversed(node.args), rates, strict=True)
+        return total([(1, multiply(other, rate)) for other, rate in partials if rate is not ZERO])
     if node.kind == "sum":
         return total(zip(node.data[1], rates, strict=True))
     if node.kind == "product":
         terms: list[tuple[float, Expr]] = []
         for base, exponent, rate in zip(node.args, node.data[1], rates, strict=True):
             if rate is not ZERO:
-                terms.append((exponent, node * power(base, -1) * rate))
+                terms.append((exponent, product_of_powers([(node, 1), (base, -1), (rate, 1)])))
         return total(terms)
     if node.kind == "let":
         return let(rates[0], f"{node.data}_dot")
