@@ -283,6 +283,19 @@ def test_a_slip_that_no_impulse_ends_is_at_a_dead_centre(lever: float, speed: fl
     assert bool(evaluate(as_expr(found), {})) == expected
 
 
+def test_a_slip_is_at_a_dead_centre_if_all_impulses_together_stop_its_bodies() -> None:
+    """Two slips were slow at one dead centre, and the impulse of another row did the work: the second slip
+    was stopped, and with it the whole mechanism (random mechanism 4005265.17).
+    """
+    J = [1.0, 0.0, 0.0, 1e-4, 0.0, -1e-4]  # a normal and two slips of one motion, whose speed is 0.1
+    rows = ContactRows(J, J, *[ContactBlock("contact_rates", ContactShape([(0, (1,)), (None, (2,))], 2))] * 4)
+    contact = ContactState("c", 0, (1,), ZERO, slow=5e-5, turning=3e-4)
+    loads = Loads([0.0, 500.0, 1500.0], [0.0, -0.1])  # 1e-4 (500 − 1500) = −0.1
+    velocities = [0.0, 1e-5, -1e-5]
+    assert not bool(evaluate(as_expr(_is_at_dead_centre(rows, contact, velocities, loads)), {}))
+    assert bool(evaluate(as_expr(_is_at_dead_centre(rows, contact, velocities, loads, alone=False)), {}))
+
+
 @pytest.mark.parametrize("lever", [0.0, 1e-30, 1e-19, 1e-17, 1e-15, 1e-8])
 @pytest.mark.parametrize("normal", [True, False])
 def test_a_slip_that_accelerates_without_a_lever_slides(lever: float, normal: bool) -> None:

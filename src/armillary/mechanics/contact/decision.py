@@ -212,20 +212,18 @@ def decide(
     after: Sequence[Scalar] = [plus(v, x) for v, x in zip(velocities, changes, strict=True)]
     stops = {c.name: fn.or_(hits[c.name], fn.and_(calm, c.touches)) for c in one_sided}
     choices = [_choice_of_forces(c, after, stops.get(c.name, 0), happens) for c in contacts]
-    all_stop = rows.hold(after, _rows_that_may_rest(contacts, choices, len(after)))
-    centred = [_is_at_dead_centre(rows, c, after, all_stop) for c in contacts]
-    each = zip(contacts, choices, centred, strict=True)
-    choices = [_pass_dead_centre(c, choice, some, after) for c, choice, some in each]
-    # Several slips may be slow at one dead centre. The impulses of redundant rows are not unique, so the work
-    # along one of these slips may have been too small to tell; what the others leave is looked at once more.
-    others_stop = rows.hold(after, _rows_at_rest(contacts, choices, centred, after))
-    centred = [
-        fn.or_(some, 0 if c.is_brake else _is_at_dead_centre(rows, c, after, others_stop, alone=False))
-        for c, some in zip(contacts, centred, strict=True)
-    ]
-    each = zip(contacts, choices, centred, strict=True)
-    choices = [_pass_dead_centre(c, choice, some, after) for c, choice, some in each]
-    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, after))
+    rest = _rows_that_may_rest(contacts, choices, len(after))
+    centred: list[Scalar] = [0] * len(contacts)
+    # Several slips may be slow at one dead centre. Impulses of redundant rows are not unique, so the work of
+    # one slip may be too small to tell: the slips that are left are judged again, by the work of all impulses.
+    for alone in (True, False):
+        loads = rows.hold(after, rest)
+        slow = [_is_at_dead_centre(rows, c, after, loads, alone) for c in contacts]
+        centred = [fn.or_(x, y) for x, y in zip(centred, slow, strict=True)]
+        each = zip(contacts, choices, centred, strict=True)
+        choices = [_pass_dead_centre(c, choice, some, after) for c, choice, some in each]
+        rest = _rows_at_rest(contacts, choices, centred, after)
+    impulses = impulses + rows.hold(after, rest)
     free, after = moved(impulses)
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
@@ -278,12 +276,7 @@ def _rows_that_may_rest(
 
 
 def _is_at_dead_centre(
-    rows: ContactRows,
-    c: ContactState,
-    velocities: Sequence[Scalar],
-    loads: Loads,
-    *,
-    alone: bool = True,
+    rows: ContactRows, c: ContactState, velocities: Sequence[Scalar], loads: Loads, alone: bool = True
 ) -> Scalar:
     """Return whether the slip of a contact is slow because its row of J is small, though its bodies move.
 
@@ -294,10 +287,9 @@ def _is_at_dead_centre(
     does not change the distance between the feet.
 
     The normal row n of J has its usual size at such a place. So the work of the impulses along the slip is
-    compared with v²/A for a negligible slip v, with A = n M⁻¹ nᵀ; unless ``alone``, the work of the impulses
-    of all contacts is compared. If no impulse changes the slip at all, the slip that is left after the
-    impulses shows the dead centre. A brake has no normal row: it is at a dead centre if an impulse that
-    removes its slip changes a speed noticeably.
+    (of all impulses, unless ``alone``) is compared with v²/A for a negligible slip v, with A = n M⁻¹ nᵀ. If
+    no impulse changes the slip at all, the slip that is left after the impulses shows the dead centre. A
+    brake has no normal row: it is at a dead centre if an impulse that removes its slip changes a speed.
     """
     if not c.slip:
         return 0
@@ -314,9 +306,8 @@ def _is_at_dead_centre(
     across = own_product(c.normal_row)
     works = [times(-1, times(P, v)) for P, v in zip(loads.forces, velocities, strict=True)]
     # The works of single redundant contacts may be far larger than the work of all contacts together.
-    work = total(works)
-    if alone:
-        work = fn.minimum(total([works[row] for row in c.slip]), work)
+    own, whole = total([works[row] for row in c.slip]), total(works)
+    work = fn.minimum(own, whole) if alone else whole
     none = plus(c.turning, times(10, c.slow))
     fast = as_expr(times(work, across)) > times(none, none)
     if len(c.slip) > 1:
