@@ -174,7 +174,10 @@ def test_figures_are_saved_whole_and_nothing_beside_them(tmp_path, suffix):
             r"'x' has shape \(200, 5\).*\(runs, 41 times\)",
         ),
         (lambda: distributions.fan(TIME, VALUES[:0], name="x"), "'x' has 0 runs of 41 samples"),
-        (lambda: distributions.fan(TIME, VALUES, name="x", bands=[90]), "between 0 and 1, as 0.9; it is 90"),
+        (
+            lambda: distributions.fan(TIME, VALUES, name="x", bands=[90]),
+            "between 0 and 1, such as 0.9, not 90",
+        ),
         (lambda: distributions.histogram([np.nan] * 3, name="x"), "'x' has no finite value in 3 runs"),
         (lambda: distributions.histogram([1.0], name="x", path="x.doc"), "cannot be saved as 'x.doc'"),
         (lambda: distributions.scatter({"a": [1, 2]}, {"y": [1]}), "'a' has 2 runs and 'y' 1"),

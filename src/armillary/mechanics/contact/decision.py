@@ -215,7 +215,7 @@ def decide(
     rest = _rows_that_may_rest(contacts, choices, len(after))
     centred: list[Scalar] = [0] * len(contacts)
     # Several slips may be slow at one dead centre. Impulses of redundant rows are not unique, so the work of
-    # one slip may be too small to tell: the slips that are left are judged again, by the work of all impulses.
+    # one slip may be too small to tell: the slips that are left are judged again, by all impulses together.
     for alone in (True, False):
         loads = rows.hold(after, rest)
         slow = [_is_at_dead_centre(rows, c, after, loads, alone) for c in contacts]
