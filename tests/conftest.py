@@ -19,7 +19,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 # Before NumPy is imported: the tests share the cores already, and threads that wait for each other cost most.
@@ -136,23 +135,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(signal, "SIGALRM"):
         stderr = os.dup(2)  # before output is captured
         faulthandler.register(signal.SIGALRM, file=stderr, all_threads=True, chain=True)
-    if WORKER and config.option.durations is None:  # durations are printed for set-up and teardown too
-        config.pluginmanager.register(FewReports())
-
-
-class FewReports:
-    """The protocol of a test in a worker, of which only results are sent to the process that prints them.
-
-    A worker would send six messages for each test, most of them that a set-up or a teardown passed: 1.5 ms of
-    processor time, 18 s in all.
-    """
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-        for report in runtestprotocol(item, log=False, nextitem=nextitem):
-            if report.when == "call" or not report.passed:
-                item.ihook.pytest_runtest_logreport(report=report)
-        return True
 
 
 def set_clock(seconds: float) -> None:

@@ -141,7 +141,12 @@ def run(
     threads: int | None = option(
         "Threads in this process; all cores by default.", type=click.IntRange(min=1)
     ),
-    device: str = option("", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True),
+    device: str = option(
+        "Processor that computes the runs.",
+        type=click.Choice(["cpu", "gpu"]),
+        default="cpu",
+        show_default=True,
+    ),
     scheduler: str | None = option("Dask scheduler, such as tcp://node1:8786.", metavar="ADDRESS"),
     trust: bool = options.trust_option,
     quiet: bool = options.quiet_option,
