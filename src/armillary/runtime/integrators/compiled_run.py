@@ -20,7 +20,6 @@ from armillary.runtime.integrators.settings import (
     Outlook,
     RunChanges,
     Stepping,
-    WatchfulSettings,
     check_rows,
     most_rows,
 )
@@ -218,7 +217,7 @@ def _prepare_runs(
     control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
     if plan.shape.adaptive and plan.shape.events:
         control.moving_step = settings.max_step
-        rests = functions.may_rest and isinstance(settings, WatchfulSettings)
+        rests = functions.may_rest and settings.longer_at_rest
         control.resting_step = inf if rests else 0.0
     control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
     control.choose_step, control.every_step = step is None, samples.every_step

@@ -152,11 +152,15 @@ def _check_times(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
 ROWS = 1000  # number of intervals between rows of an adaptive run without ``sample``
 
 
+@dataclass(frozen=True, eq=False)
 class IntegrationSettings(RunSettings):
     """The settings of one integration, made by `complete_settings`.
 
     If a run consists of several integrations, the settings of each have its own start and end.
     """
+
+    # In runs with contacts for which no longest step was given: ``max_step`` holds only while anything moves.
+    longer_at_rest: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -243,10 +247,6 @@ class IntegrationSettings(RunSettings):
         return found
 
 
-class WatchfulSettings(IntegrationSettings):
-    """Settings of a run with contacts that sets no longest step: ``max_step`` holds while anything moves."""
-
-
 def complete_settings(
     settings: RunSettings, family: str = "", *, contacts: bool = False
 ) -> IntegrationSettings:
@@ -279,7 +279,8 @@ def _complete(*values: Given) -> IntegrationSettings:
     made = IntegrationSettings(**given)
     check_family(made.integrator, family)
     if contacts and made.integrator.adaptive and made.max_step == inf and made.t_end > made.t0:
-        return WatchfulSettings(**given | {"max_step": LONGEST_WITH_CONTACTS * (made.t_end - made.t0)})
+        longest = LONGEST_WITH_CONTACTS * (made.t_end - made.t0)
+        return replace(made, max_step=longest, longer_at_rest=True)
     return made
 
 
